@@ -265,7 +265,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
         def make() -> M:
             metadata = self.new_document(asked)
-            if self.checks_new:
+            if self.may_contradict(asked):
                 self.check_metadata(metadata)
             return metadata
 
@@ -315,8 +315,6 @@ class ArrayFormat(DriverSpec, Generic[M]):
     metadata_type: ClassVar[type[ArrayMetadata]]
     #: What its `metadata` is if nothing is stated, beside None.
     unconstrained: ClassVar[object] = None
-    #: Whether what `new_document` chose may contradict what was asked, and is compared with it.
-    checks_new: ClassVar[bool] = True
 
     @property
     def layout_variant(self) -> tuple[str, ...]:
@@ -350,6 +348,13 @@ class ArrayFormat(DriverSpec, Generic[M]):
             SpecError: something that has no default is missing, or the format has no such array.
             MismatchError: constraints contradict each other.
         """
+
+    def may_contradict(self, asked: Schema) -> bool:
+        """Whether a document of `new_document` may contradict what was asked, and is compared.
+
+        Not where each of its members was chosen to satisfy the constraints.
+        """
+        return True
 
     def check_document(self, metadata: M) -> None:
         """Compare a document with the `metadata` member.

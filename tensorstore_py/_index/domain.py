@@ -5,7 +5,7 @@ A face over a `Frame` without maps; all algebra is in the frame modules. Immutab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Self, SupportsIndex, overload
 
 from tensorstore_py._display.public_name import public
@@ -17,10 +17,16 @@ from tensorstore_py._index.build import (
     frame_from_dims,
     make_domain,
 )
-from tensorstore_py._index.dim import Dim, bounds_page, find_label, merge_labels
-from tensorstore_py._index.frame import Frame, format_domain
+from tensorstore_py._index.dim import (
+    Dim,
+    bounds_page,
+    find_label,
+    merge_labels,
+    require_unique,
+)
+from tensorstore_py._index.frame import MAX_RANK, Frame, format_domain
 from tensorstore_py._index.indexable import Reshapable
-from tensorstore_py._index.interval import INF, INF_SIZE, hull, int64_or_none, intersect
+from tensorstore_py._index.interval import INF, INF_SIZE, BoundState, hull, int64_or_none, intersect
 from tensorstore_py._index.numpy_style import IndexTerm
 from tensorstore_py._index.operations import restrict, transpose
 from tensorstore_py._index.selection import (
@@ -33,7 +39,7 @@ from tensorstore_py._index.selection import (
 )
 from tensorstore_py.errors import IndexingError
 
-__all__ = ["IndexDomain"]
+__all__ = ["IndexDomain", "bounds_of", "domain_of", "domain_of_shape"]
 
 
 @public
@@ -285,6 +291,34 @@ class IndexDomain(IndexTerm, Reshapable):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, (list(self),)
+
+
+def bounds_of(domain: IndexDomain) -> list[BoundState]:
+    """Of each dimension the first position, one past the last, and whether each is implicit."""
+    return domain._frame.all_bounds()
+
+
+def domain_of(bounds: Sequence[BoundState], labels: Iterable[str]) -> IndexDomain:
+    """The domain with bounds as `bounds_of` gives them, which form intervals, and with labels.
+
+    Raises:
+        IndexingError: labels repeat.
+    """
+    names = tuple(labels)
+    if any(names):
+        require_unique(names)
+    return IndexDomain._from_frame(Frame.of(bounds, names))
+
+
+def domain_of_shape(shape: Sequence[int]) -> IndexDomain:
+    """The domain with these extents, of no labels, that starts at 0.
+
+    Raises:
+        ValueError: an extent is none, or there are too many.
+    """
+    if len(shape) <= MAX_RANK and 0 <= min(shape, default=0) and max(shape, default=0) <= INF:
+        return domain_of([(0, extent, False, False) for extent in shape], ("",) * len(shape))
+    return IndexDomain(shape=shape)
 
 
 def _unpickle(dims: list[Dim]) -> IndexDomain:

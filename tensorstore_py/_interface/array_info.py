@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tensorstore_py._index import IndexDomain
+from tensorstore_py._index import IndexDomain, domain_of
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.choose_chunks import common_chunks, nested_chunks
-from tensorstore_py._spec.chunk_layout import ChunkLayout
+from tensorstore_py._spec.chunk_layout import ChunkLayout, with_layout
 from tensorstore_py._spec.fill_value import fill_value_from_json
 from tensorstore_py._spec.json_value import freeze
-from tensorstore_py._spec.schema import Schema
-from tensorstore_py._spec.schema_constraints import merge_domains
+from tensorstore_py._spec.schema import Schema, constrained
+from tensorstore_py._spec.schema_constraints import NO_SCHEMA, merge_domains
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
@@ -92,23 +92,22 @@ class ArrayInfo:
             SpecError: the schema asks for what no format has.
         """
         inner = len(self.inner)
-        schema = asked.copy()
-        schema.update(dtype=self.data_type, codec=self.codec)
-        self._check_rank(schema.rank)
-        schema.update(
-            rank=None if self._rank is None else self._rank + inner,
+        known = constrained(asked.constraints, dtype=self.data_type, codec=self.codec)
+        self._check_rank(known.rank)
+        outer = self._rank
+        known = constrained(
+            known,
+            rank=None if outer is None else outer + inner,
             dimension_units=_extended(self.units, [None] * inner),
         )
         if self.fill_value is not None:
             # A schema compares values, and NaN is not itself: compared by bits in `check`.
-            schema = Schema.of(replace(schema.constraints, fill_value=None))
-            schema.update(fill_value=self.fill_value)
-        if schema.rank is None:
-            return schema
+            known = constrained(replace(known, fill_value=None), fill_value=self.fill_value)
+        if known.rank is None:
+            return Schema.of(known)
+        schema = Schema.of(known)
         layout, domain = self.layout(schema), self._known_domain(schema)
-        return Schema.of(
-            replace(schema.constraints, chunk_layout=layout.constraints, domain=domain)
-        )
+        return Schema.of(replace(known, chunk_layout=layout.constraints, domain=domain))
 
     def layout(self, schema: Schema) -> ChunkLayout:
         """The chunk layout of a schema of known rank together with what is said here.
@@ -120,25 +119,25 @@ class ArrayInfo:
         rank = schema.rank
         assert rank is not None
         outer = rank - len(self.inner)
-        layout = ChunkLayout(schema.chunk_layout)
+        asked = schema.chunk_layout
         read, write = self.read_chunk, self.write_chunk
-        _check_sizes(layout, read, write)
+        _check_sizes(asked, read, write)
         open_sizes = (None,) * outer if self.inner else None
-        layout.update(
+        constraints = with_layout(
+            asked.constraints,
             rank=rank,
             write_chunk_shape=_extended(write or open_sizes, self.inner),
-            grid_origin=[0] * rank,
+            grid_origin=(0,) * rank,
             read_chunk_shape=_extended(read or open_sizes, self.inner),
             inner_order=_extended(self.inner_order, range(outer, rank)),
         )
         if self.lenient:
-            return layout
-        codec_shape = layout.codec_chunk.shape
-        if codec_shape is not None and any(codec_shape):
+            return ChunkLayout.of(constraints)
+        codec_shape = constraints.codec_chunk.shape
+        if codec_shape is not None and any(codec_shape.part(hard=True)):
             raise SpecError("codec_chunk: a shape is asked for, but the format has no such chunks")
         if not self.one_grid:
-            return layout
-        constraints = layout.constraints
+            return ChunkLayout.of(constraints)
         try:
             both = constraints.write_chunk.merged(constraints.read_chunk)
         except MismatchError as error:
@@ -199,12 +198,9 @@ class ArrayInfo:
     def domain(self) -> IndexDomain:
         """The domain of a whole array: resizable upper bounds are implicit."""
         assert self.shape is not None
-        outer, inner = len(self.shape), len(self.inner)
-        return IndexDomain(
-            shape=(*self.shape, *self.inner),
-            implicit_upper_bounds=[self.resizable] * outer + [False] * inner,
-            labels=self._labels(outer + inner),
-        )
+        outer = [(0, extent, False, self.resizable) for extent in self.shape]
+        rank = len(outer) + len(self.inner)
+        return domain_of([*outer, *_fixed(self.inner)], self._labels(rank) or ("",) * rank)
 
     @property
     def chunk_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -287,13 +283,11 @@ class ArrayInfo:
         if rank is None or (schema.domain is None and self.shape is None and self.labels is None):
             return None
         shape = _extended(self.shape, self.inner)
-        stated = IndexDomain(
-            inclusive_min=[0] * rank,
-            exclusive_max=[INFINITY + 1] * rank if shape is None else shape,
-            implicit_upper_bounds=[True] * rank,
-            labels=self._labels(rank),
+        ends = (INFINITY + 1,) * rank if shape is None else shape
+        labels = self._labels(rank) or ("",) * rank
+        merged = merge_domains(
+            schema.domain, domain_of([(0, end, False, True) for end in ends], labels)
         )
-        merged = merge_domains(schema.domain, stated)
         assert merged is not None
         stops = merged.exclusive_max
         for dimension, extent in enumerate(self.inner, rank - inner):
@@ -302,12 +296,8 @@ class ArrayInfo:
                     f"domain: dimension {dimension} ends at {stops[dimension]}, but is inside an "
                     f"element of the data type, where it has {extent} positions"
                 )
-        return IndexDomain(
-            inclusive_min=merged.inclusive_min,
-            exclusive_max=(*stops[: rank - inner], *self.inner),
-            implicit_upper_bounds=[self.resizable] * (rank - inner) + [False] * inner,
-            labels=merged.labels,
-        )
+        outer = [(0, stop, False, self.resizable) for stop in stops[: rank - inner]]
+        return domain_of([*outer, *_fixed(self.inner)], merged.labels)
 
     def _labels(self, rank: int) -> tuple[str, ...] | None:
         """The labels of all dimensions."""
@@ -331,6 +321,11 @@ class ArrayInfo:
             f"chunk_layout.inner_order: {list(order)} is not possible: the dimensions inside an "
             f"element, {list(behind)}, come last"
         )
+
+
+def _fixed(extents: Iterable[int]) -> list[tuple[int, int, bool, bool]]:
+    """The bounds of dimensions that cannot be resized."""
+    return [(0, extent, False, False) for extent in extents]
 
 
 _TEXT: dict[str, type] = {"ustring": str, "string": bytes}
@@ -408,7 +403,7 @@ def check_schema(asked: Schema, found: Schema, inner: Sequence[int] = ()) -> Non
         if wanted is None or stored is None:
             continue
         try:
-            Schema(**{part: stored}).update(**{part: wanted})
+            constrained(constrained(NO_SCHEMA, **{part: stored}), **{part: wanted})  # type: ignore[misc]
         except ValueError as error:
             raise MismatchError(f"{part}: {stored!r} and {wanted!r} contradict: {error}") from None
     fill_value, stored_fill = asked_fill_value(asked, found.dtype, inner), found.fill_value
@@ -443,6 +438,8 @@ def _check_sizes(
 ) -> None:
     """Refuse sizes that are asked for where chunks have several, which are None here."""
     for name, sizes in (("write_chunk", write), ("read_chunk", read)):
+        if sizes is None or None not in sizes:
+            continue
         wanted = getattr(asked, name).shape or ()
         for dim, (size, present) in enumerate(zip(wanted, sizes or (), strict=False)):
             if size is not None and present is None:

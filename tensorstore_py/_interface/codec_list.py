@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -375,6 +376,11 @@ def _default_serializer(chunk: ChunkType) -> ArrayToBytesSpec:
             name = "vlen-utf8"
         elif isinstance(missing, bytes):
             name = "vlen-bytes"
+    return _serializer(name)
+
+
+@cache
+def _serializer(name: str) -> ArrayToBytesSpec:
     serializer = parse_codec_json("zarr3", name)
     assert isinstance(serializer, ArrayToBytesSpec)
     return serializer

@@ -22,7 +22,8 @@ from tensorstore_py._spec.open_mode import OpenMode
 from tensorstore_py._spec.registered import registered
 from tensorstore_py._spec.registry import drivers, kvstores
 from tensorstore_py._spec.resource import NO_CONTEXT, ContextSpec
-from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.schema import Schema, constrained
+from tensorstore_py._spec.schema_constraints import NO_SCHEMA
 from tensorstore_py._spec.url import kvstore_from_url
 from tensorstore_py.errors import SpecError, UnsupportedError
 
@@ -418,12 +419,13 @@ class DriverSpec(Model):
         Raises:
             MismatchError: they contradict each other.
         """
-        schema = Schema() if self.schema_ is None else self.schema_.copy()
-        if self.dtype is not None:
-            schema.update(dtype=self.dtype)
+        known = NO_SCHEMA if self.schema_ is None else self.schema_.constraints
+        if self.dtype is not None and self.dtype != known.dtype:
+            known = constrained(known, dtype=self.dtype)
         if self.transform is None:
-            schema.update(rank=self.rank)
-            return schema
+            if self.rank is not None and self.rank != known.rank:
+                known = constrained(known, rank=self.rank)
+            return Schema.of(known)
         # the rank is the view's, like the transform's input; constraints are on the array
         if self.rank not in (None, self.transform.input_rank):
             raise SpecError(
@@ -431,8 +433,7 @@ class DriverSpec(Model):
                 "input dimensions",
                 ("rank",),
             )
-        schema.update(rank=self.transform.output_rank)
-        return schema
+        return Schema.of(constrained(known, rank=self.transform.output_rank))
 
     def known_domain(self) -> IndexDomain | None:
         """The array's domain as far as the constraints tell, resizable bounds implicit."""

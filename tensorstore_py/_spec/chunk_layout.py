@@ -47,6 +47,7 @@ __all__ = [
     "LayoutConstraints",
     "grid_argument",
     "per_dimension",
+    "with_layout",
 ]
 
 T = TypeVar("T", int, float)
@@ -386,11 +387,7 @@ class ChunkLayout(MemberType):
     @spelled_out(LayoutArguments)
     def update(self, **constraints: Unpack[LayoutArguments]) -> None:
         """Add constraints; all or, if there is an error, none. Arguments as for the class."""
-        layout = self._constraints
-        for name, value in _given(**constraints).items():
-            if value is not None:
-                layout = _with_argument(layout, name, value)
-        self._constraints = layout
+        self._constraints = with_layout(self._constraints, **_given(**constraints))  # type: ignore[arg-type]
 
     @property
     def constraints(self) -> LayoutConstraints:
@@ -493,6 +490,20 @@ class ChunkLayout(MemberType):
 
     def __reduce__(self) -> tuple[Callable[..., ChunkLayout], tuple[LayoutConstraints]]:
         return ChunkLayout.of, (self._constraints,)
+
+
+def with_layout(
+    layout: LayoutConstraints, /, **constraints: Unpack[LayoutArguments]
+) -> LayoutConstraints:
+    """The constraints with others added, said as the arguments of `ChunkLayout`, in their order.
+
+    Raises:
+        SpecError, MismatchError, TypeError: as for `ChunkLayout`.
+    """
+    for name, value in constraints.items():
+        if value is not None:
+            layout = _with_argument(layout, name, value)
+    return layout
 
 
 def _with_argument(layout: LayoutConstraints, name: str, value: object) -> LayoutConstraints:

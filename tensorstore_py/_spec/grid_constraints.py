@@ -62,13 +62,15 @@ class PerDim(Generic[T]):
     @property
     def is_empty(self) -> bool:
         """Whether no dimension is constrained."""
-        return all(value is None for value in self.values)
+        return self.values.count(None) == len(self.values)
 
     def part(self, hard: bool) -> tuple[T | None, ...]:
         """The values of the hard constraints only, or of the soft ones only."""
         return tuple(
-            value if is_hard == hard else None
-            for value, is_hard in zip(self.values, self.hard, strict=True)
+            [
+                value if is_hard == hard else None
+                for value, is_hard in zip(self.values, self.hard, strict=True)
+            ]
         )
 
     def softened(self) -> PerDim[T]:
@@ -141,8 +143,8 @@ def extents(values: Sequence[object], hard: bool) -> PerDim[int]:
             raise SpecError(f"expected an extent, or -1 for all, but found {size}", (dim,))
         return size or None
 
-    checked = tuple(check(dim, value) for dim, value in enumerate(values))
-    flags = tuple(hard and value is not None and value != FULL_EXTENT for value in checked)
+    checked = tuple([check(dim, value) for dim, value in enumerate(values)])
+    flags = tuple([hard and value is not None and value != FULL_EXTENT for value in checked])
     return PerDim(checked, flags)
 
 
@@ -158,8 +160,8 @@ def origins(values: Sequence[object], hard: bool) -> PerDim[int]:
             raise SpecError(f"expected a finite index, but found {origin}", (dim,))
         return origin
 
-    checked = tuple(check(dim, value) for dim, value in enumerate(values))
-    return PerDim(checked, tuple(hard and value is not None for value in checked))
+    checked = tuple([check(dim, value) for dim, value in enumerate(values)])
+    return PerDim(checked, tuple([hard and value is not None for value in checked]))
 
 
 def aspect_ratios(values: Sequence[object], hard: bool) -> PerDim[float]:
@@ -183,8 +185,8 @@ def aspect_ratios(values: Sequence[object], hard: bool) -> PerDim[float]:
 
 
 def _integer(dim: int, value: object) -> int | None:
-    if value is None:
-        return None
+    if value is None or type(value) is int:
+        return value
     if isinstance(value, bool):
         raise TypeError(f"dimension {dim}: expected an integer, but found {value!r}")
     try:
@@ -238,9 +240,9 @@ class GridConstraints:
 
     def merged(self, other: GridConstraints) -> GridConstraints:
         """Both constraints, `other` second. Raises MismatchError: hard constraints that differ."""
-        if other == NO_GRID:
+        if other.shape is None and other.aspect_ratio is None and other.elements is None:
             return self
-        if self == NO_GRID:
+        if self.shape is None and self.aspect_ratio is None and self.elements is None:
             return other
         return GridConstraints(
             merge_dims(self.shape, other.shape),

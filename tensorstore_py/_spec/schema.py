@@ -26,7 +26,13 @@ from tensorstore_py._display.info import rows
 from tensorstore_py._display.markup import element
 from tensorstore_py._display.page import page
 from tensorstore_py._display.public_name import public
-from tensorstore_py._index import Indexable, IndexDomain, IndexTransform, identity
+from tensorstore_py._index import (
+    Indexable,
+    IndexDomain,
+    IndexTransform,
+    domain_of_shape,
+    identity,
+)
 from tensorstore_py._spec.arguments import ARGUMENTS, check_names, spelled_out
 from tensorstore_py._spec.chunk_layout import ChunkLayout, per_dimension
 from tensorstore_py._spec.codec_spec import CodecSpec
@@ -50,6 +56,7 @@ __all__ = [
     "SchemaLike",
     "ShapeLike",
     "UnitsLike",
+    "constrained",
     "schema_lines",
 ]
 
@@ -160,11 +167,9 @@ class Schema(Indexable, MemberType):
     @spelled_out(SchemaArguments)
     def update(self, **parts: Unpack[SchemaArguments]) -> None:
         """Add constraints; all or, if there is an error, none. Arguments as for the class."""
-        constraints = self._constraints
-        for name, value in _given(**parts).items():
-            if value is not None:
-                constraints = _with_argument(constraints, name, value)
-        self._constraints = constraints
+        if not parts.keys() <= _APPLY.keys():
+            _given(**parts)  # which says what is wrong
+        self._constraints = constrained(self._constraints, **parts)
 
     @property
     def constraints(self) -> SchemaConstraints:
@@ -267,13 +272,23 @@ def _restore(*parts: object) -> Schema:
     return Schema.of(SchemaConstraints(*parts))  # type: ignore[arg-type]
 
 
-def _with_argument(schema: SchemaConstraints, name: str, value: object) -> SchemaConstraints:
-    try:
-        return _APPLY[name](schema, value)
-    except SpecError as error:
-        raise error.inside(name) from None
-    except MismatchError as error:
-        raise MismatchError(f"{name}: {error}") from None
+def constrained(known: SchemaConstraints, /, **parts: Unpack[SchemaArguments]) -> SchemaConstraints:
+    """The constraints with others added, said as the arguments of `Schema`.
+
+    Raises:
+        SpecError, MismatchError, TypeError: as for `Schema`.
+    """
+    for name, apply in _APPLY.items():
+        value = parts.get(name)
+        if value is None:
+            continue
+        try:
+            known = apply(known, value)
+        except SpecError as error:
+            raise error.inside(name) from None
+        except MismatchError as error:
+            raise MismatchError(f"{name}: {error}") from None
+    return known
 
 
 def _apply_rank(schema: SchemaConstraints, value: object) -> SchemaConstraints:
@@ -292,7 +307,7 @@ def _apply_shape(schema: SchemaConstraints, value: object) -> SchemaConstraints:
             ) from None
         if shape[dim] < 0:
             raise SpecError(f"dimension {dim} has a negative extent, {extent}")
-    return schema.with_domain(IndexDomain(shape=shape), "shape")
+    return schema.with_domain(domain_of_shape(shape), "shape")
 
 
 def _apply_units(schema: SchemaConstraints, value: object) -> SchemaConstraints:
@@ -345,6 +360,7 @@ def _apply_typed(
     return checked
 
 
+#: In the order in which they are applied.
 _APPLY: dict[str, Callable[[SchemaConstraints, object], SchemaConstraints]] = {
     "rank": _apply_rank,
     "dtype": lambda schema, value: schema.with_dtype(DType(value)),  # type: ignore[arg-type]

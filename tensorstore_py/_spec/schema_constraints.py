@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tensorstore_py._index import Dim, IndexDomain, IndexTransform, propagate_bounds
+from tensorstore_py._index import (
+    Dim,
+    IndexDomain,
+    IndexTransform,
+    bounds_of,
+    domain_of,
+    propagate_bounds,
+)
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.arguments import SCHEMA_MEMBERS
 from tensorstore_py._spec.codec_spec import CodecSpec
@@ -33,6 +40,9 @@ from tensorstore_py.errors import MismatchError, SpecError
 
 __all__ = ["NO_SCHEMA", "SchemaConstraints", "Units", "domain_to_output", "merge_domains"]
 
+#: First position, one past the last, and whether each is implicit.
+Bounds: TypeAlias = tuple[int, int, bool, bool]
+
 
 def merge_domains(mine: IndexDomain | None, theirs: IndexDomain | None) -> IndexDomain | None:
     """The domain that satisfies both; None is unconstrained.
@@ -44,34 +54,31 @@ def merge_domains(mine: IndexDomain | None, theirs: IndexDomain | None) -> Index
     """
     if mine is None or theirs is None:
         return theirs if mine is None else mine
-    prefix = f"Cannot merge index domain {mine} with index domain {theirs}: "
-    if mine.rank != theirs.rank:
-        raise MismatchError(prefix + "Ranks do not match")
-    dims = []
-    for position, (a, b) in enumerate(zip(mine, theirs, strict=True)):
-        try:
-            dims.append(_merge_dims(a, b))
-        except MismatchError as error:
-            raise MismatchError(f"{prefix}Mismatch in dimension {position}: {error}") from None
-    return IndexDomain(dims)
+    if mine == theirs:
+        return mine
+    merged = []
+    try:
+        if mine.rank != theirs.rank:
+            raise MismatchError("Ranks do not match")
+        for position, (a, b) in enumerate(zip(bounds_of(mine), bounds_of(theirs), strict=True)):
+            merged.append(_merge_bounds(a, b, mine.labels[position], theirs.labels[position]))
+    except MismatchError as error:
+        where = f"Mismatch in dimension {len(merged)}: " if mine.rank == theirs.rank else ""
+        raise MismatchError(
+            f"Cannot merge index domain {mine} with index domain {theirs}: {where}{error}"
+        ) from None
+    return domain_of(merged, [a or b for a, b in zip(mine.labels, theirs.labels, strict=True)])
 
 
-def _merge_dims(a: Dim, b: Dim) -> Dim:
-    if a.label and b.label and a.label != b.label:
+def _merge_bounds(a: Bounds, b: Bounds, label: str, other: str) -> Bounds:
+    """The bounds that satisfy both in a dimension, of which both labels are given."""
+    if label and other and label != other:
         raise MismatchError("Dimension labels do not match")
-    lower, implicit_lower = _merge_bound(
-        (a.inclusive_min, a.implicit_lower), (b.inclusive_min, b.implicit_lower), -INFINITY, "Lower"
-    )
-    upper, implicit_upper = _merge_bound(
-        (a.inclusive_max, a.implicit_upper), (b.inclusive_max, b.implicit_upper), INFINITY, "Upper"
-    )
-    return Dim(
-        inclusive_min=lower,
-        inclusive_max=upper,
-        label=a.label or b.label,
-        implicit_lower=implicit_lower,
-        implicit_upper=implicit_upper,
-    )
+    lower, implicit_lower = _merge_bound((a[0], a[2]), (b[0], b[2]), -INFINITY, "Lower")
+    upper, implicit_upper = _merge_bound((a[1], a[3]), (b[1], b[3]), INFINITY + 1, "Upper")
+    if lower > upper:
+        raise ValueError(f"({lower}, {upper - 1}) do not specify a valid closed index interval")
+    return lower, upper, implicit_lower, implicit_upper
 
 
 def _merge_bound(

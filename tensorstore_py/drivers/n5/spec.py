@@ -120,6 +120,9 @@ class N5Spec(ChunkedSpec[N5Metadata]):
         except SpecError as error:
             raise error.inside("metadata") from None
 
+    def may_contradict(self, asked: Schema) -> bool:
+        return self.metadata is not _NOTHING
+
     def check_metadata(self, metadata: N5Metadata) -> None:
         super().check_metadata(metadata)
         if self.schema_ is None:

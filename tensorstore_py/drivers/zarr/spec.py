@@ -102,7 +102,6 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
     detected_by: ClassVar[tuple[str, ...]] = (".zarray",)
     metadata_type = ZarrMetadata
     unconstrained = _NOTHING
-    checks_new = False
 
     metadata: Annotated[
         ZarrConstraints, BeforeValidator(ParsedOnce(ZarrConstraints.parse_frozen))
@@ -147,6 +146,9 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
         spec = super().checked()
         spec.known_schema()
         return spec
+
+    def may_contradict(self, asked: Schema) -> bool:
+        return False
 
     async def open_within(self, transaction: Transaction | None) -> Driver:
         mode = self.check_open_mode()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -244,7 +245,7 @@ class Zarr3Constraints:
             endian = stored_endian(self.codecs or ())
             fill_value = seen_fill_value(self.data_type, view, self.fill_value, endian)
         return ArrayInfo(
-            codec=CodecSpec(Zarr3CodecSpec().replace(codecs=self.codecs)),
+            codec=_codec_spec(self.codecs),
             data_type=None if view is None else view.data_type,
             rank=self.rank,
             shape=self.shape,
@@ -383,6 +384,16 @@ class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
             # What is known to fit the codecs is what there is.
             grid = grid.resized(shape, inner_shape(self.codecs, len(shape)) or grid.common)
         return replace(self, shape=shape, chunk_grid=grid)
+
+
+def _codec_spec(codecs: tuple[CodecModel, ...] | None) -> CodecSpec:
+    return _any_codecs() if codecs is None else CodecSpec(Zarr3CodecSpec().replace(codecs=codecs))
+
+
+@cache
+def _any_codecs() -> CodecSpec:
+    """The codecs of an array of which nothing is said of them."""
+    return CodecSpec(Zarr3CodecSpec())
 
 
 def _labels(names: Sequence[str | None] | None) -> list[str] | None:

@@ -6,6 +6,7 @@ and resizing are the engine's.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chunk_grid import bound_chains
@@ -14,7 +15,7 @@ from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Constraints, Zarr3Metadata
-from tensorstore_py.plugin.codec import CodecChain, JsonForm
+from tensorstore_py.plugin.codec import CodecChain, JsonForm, dtype
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayLayout,
@@ -96,12 +97,17 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
         stored = self._stated.data_type
         if stored is None:
             self.require_no_view("data_type")
-            stored = StoredType.of(self.info(asked).chosen_type(asked))
+            stored = StoredType.of(ArrayInfo().chosen_type(asked))
         view = stored.view(self.field, asked=asked.dtype, as_void=self.open_as_void)
         schema = self.known_schema()
         if self._known_view(asked) is None:  # nor which dimensions are inside an element
             schema = self._stated.info(view, asked.rank).constrain(asked)
         return new_document(asked, schema, self._stated, stored, view)
+
+    def may_contradict(self, asked: Schema) -> bool:
+        # Codecs may move dimensions and cut chunks, and say so by themselves only.
+        stated = self._stated
+        return any(part is not None for part in (asked.codec, stated.codecs, stated.chunk_grid))
 
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))
@@ -137,4 +143,10 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
         if asked.dtype.name in ("char", "byte"):
             # Bytes of a fixed number add a dimension whose extent only the metadata can say.
             return None
-        return StoredType.of(asked.dtype).view(asked=asked.dtype)
+        return _whole_view(asked.dtype)
+
+
+@lru_cache(maxsize=256)
+def _whole_view(data_type: dtype) -> ElementView:
+    """What is opened of an element of a new array of that type."""
+    return StoredType.of(data_type).view(asked=data_type)
