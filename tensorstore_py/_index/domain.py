@@ -316,7 +316,7 @@ def domain_of_shape(shape: Sequence[int]) -> IndexDomain:
     Raises:
         ValueError: an extent is none, or there are too many.
     """
-    if len(shape) <= MAX_RANK and 0 <= min(shape, default=0) and max(shape, default=0) <= INF:
+    if len(shape) <= MAX_RANK and min(shape, default=0) >= 0 and max(shape, default=0) <= INF:
         return domain_of([(0, extent, False, False) for extent in shape], ("",) * len(shape))
     return IndexDomain(shape=shape)
 

@@ -24,7 +24,7 @@ import numpy as np
 from tensorstore_py._index import IndexDomain, domain_of
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.choose_chunks import common_chunks, nested_chunks
-from tensorstore_py._spec.chunk_layout import ChunkLayout, with_layout
+from tensorstore_py._spec.chunk_layout import ChunkLayout, with_array_layout
 from tensorstore_py._spec.fill_value import fill_value_from_json
 from tensorstore_py._spec.json_value import freeze
 from tensorstore_py._spec.schema import Schema, constrained
@@ -123,12 +123,11 @@ class ArrayInfo:
         read, write = self.read_chunk, self.write_chunk
         _check_sizes(asked, read, write)
         open_sizes = (None,) * outer if self.inner else None
-        constraints = with_layout(
+        constraints = with_array_layout(
             asked.constraints,
-            rank=rank,
-            write_chunk_shape=_extended(write or open_sizes, self.inner),
-            grid_origin=(0,) * rank,
-            read_chunk_shape=_extended(read or open_sizes, self.inner),
+            rank,
+            write_chunk=_extended(write or open_sizes, self.inner),
+            read_chunk=_extended(read or open_sizes, self.inner),
             inner_order=_extended(self.inner_order, range(outer, rank)),
         )
         if self.lenient:
@@ -403,7 +402,7 @@ def check_schema(asked: Schema, found: Schema, inner: Sequence[int] = ()) -> Non
         if wanted is None or stored is None:
             continue
         try:
-            constrained(constrained(NO_SCHEMA, **{part: stored}), **{part: wanted})  # type: ignore[misc]
+            constrained(constrained(NO_SCHEMA, **{part: stored}), **{part: wanted})
         except ValueError as error:
             raise MismatchError(f"{part}: {stored!r} and {wanted!r} contradict: {error}") from None
     fill_value, stored_fill = asked_fill_value(asked, found.dtype, inner), found.fill_value

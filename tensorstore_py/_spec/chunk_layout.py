@@ -19,6 +19,7 @@ from tensorstore_py._index import IndexDomain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.arguments import check_names, spelled_out
 from tensorstore_py._spec.grid_constraints import (
+    NO_GRID,
     SOFT,
     GridConstraints,
     PerDim,
@@ -47,6 +48,7 @@ __all__ = [
     "LayoutConstraints",
     "grid_argument",
     "per_dimension",
+    "with_array_layout",
     "with_layout",
 ]
 
@@ -504,6 +506,53 @@ def with_layout(
         if value is not None:
             layout = _with_argument(layout, name, value)
     return layout
+
+
+def with_array_layout(
+    layout: LayoutConstraints,
+    rank: int,
+    *,
+    write_chunk: Sequence[int | None] | None,
+    read_chunk: Sequence[int | None] | None,
+    inner_order: tuple[int, ...] | None,
+) -> LayoutConstraints:
+    """The constraints with those of an array whose grid begins at 0, all hard.
+
+    Args:
+        layout: the constraints.
+        rank: number of dimensions.
+        write_chunk: extents; None is unconstrained.
+        read_chunk: likewise.
+        inner_order: dimensions from outermost to innermost.
+
+    Raises:
+        SpecError, MismatchError: as for `ChunkLayout`, with the argument's name.
+    """
+    stated = LayoutConstraints(
+        rank,
+        None if not inner_order else (inner_order, True),
+        PerDim((0,) * rank, (True,) * rank) if rank else None,
+        _hard_sizes(write_chunk),
+        _hard_sizes(read_chunk),
+    )
+    try:
+        return layout.merged(stated)
+    except (SpecError, MismatchError):
+        # Added one by one they are the same, and it is seen which of them it is.
+        return with_layout(
+            layout,
+            rank=rank,
+            write_chunk_shape=write_chunk,
+            grid_origin=(0,) * rank,
+            read_chunk_shape=read_chunk,
+            inner_order=inner_order,
+        )
+
+
+def _hard_sizes(sizes: Sequence[int | None] | None) -> GridConstraints:
+    if not sizes:
+        return NO_GRID
+    return GridConstraints(PerDim(tuple(sizes), tuple([size is not None for size in sizes])))
 
 
 def _with_argument(layout: LayoutConstraints, name: str, value: object) -> LayoutConstraints:
