@@ -145,7 +145,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
 
     def checked(self) -> Self:
         spec = super().checked()
-        spec.known_schema()
+        spec.check_asked()
         return spec
 
     async def open_within(self, transaction: Transaction | None) -> Driver:
