@@ -8,6 +8,7 @@ and whatever is wrong, goes the long way, so that what is allowed and what error
 from __future__ import annotations
 
 import marshal
+import re
 from collections.abc import Mapping
 from os import PathLike
 from types import NoneType
@@ -94,14 +95,15 @@ def prepared(spec: object, **options: Unpack[Options]) -> Prepared:
 
 def _path_apart(spec: object, options: Mapping[str, object]) -> tuple[bytes, str] | None:
     """What a spec says beside the path in its store, as bytes, and that; None if it is not so."""
-    if type(spec) is not dict or "path" in spec:
+    found = _url_apart(spec) if type(spec) is str else _json_apart(spec)
+    if found is None:
         return None
-    store = spec.get("kvstore")
-    if type(store) is not dict or type(path := store.get("path")) is not str:
+    rest, path = found
+    data_type = options.get("dtype")
+    if isinstance(data_type, np.dtype) and data_type.isbuiltin == 1:
+        options = {**options, "dtype": [data_type.str]}
+    if not _is_plain(options):
         return None
-    if not (_is_plain(spec) and _is_plain(options)):
-        return None
-    rest = {**spec, "kvstore": {**store, "path": None}}
     try:
         if not path.isascii():
             path.encode()
@@ -109,6 +111,30 @@ def _path_apart(spec: object, options: Mapping[str, object]) -> tuple[bytes, str
         return marshal.dumps((rest, {**options}), 2), path
     except ValueError:  # no text, or nested too deeply
         return None
+
+
+#: Stores whose URL holds a path and no more, which is what JSON has for the path unless it is
+#: written in another way than it might be.
+_PLAIN_URL = re.compile(r"(file:///|memory://)((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)?)(\|[a-z0-9]+:?)")
+
+
+def _url_apart(url: str) -> tuple[object, str] | None:
+    found = _PLAIN_URL.fullmatch(url)
+    if found is None:
+        return None
+    scheme, path, rest = found.groups()
+    return (scheme, rest), f"/{path}" if scheme == "file:///" else path
+
+
+def _json_apart(spec: object) -> tuple[object, str] | None:
+    if type(spec) is not dict or "path" in spec:
+        return None
+    store = spec.get("kvstore")
+    if type(store) is not dict or type(path := store.get("path")) is not str:
+        return None
+    if not _is_plain(spec):
+        return None
+    return {**spec, "kvstore": {**store, "path": None}}, path
 
 
 def _is_plain(value: Any) -> bool:  # noqa: ANN401 - told apart by its type

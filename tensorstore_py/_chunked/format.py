@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from tensorstore_py._chunked.pool import ChunkCache
-from tensorstore_py._interface.array_info import check_schema
+from tensorstore_py._interface.array_info import check_schema, says_type_and_rank
 from tensorstore_py._interface.array_metadata import ArrayMetadata
 from tensorstore_py._interface.codec_chain import UNPACKED_BYTES
 from tensorstore_py._interface.driver import DriverSpec, KvStoreField
@@ -245,6 +245,14 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
     def asked_schema(self) -> Schema:
         """What the spec says without its metadata: `schema`, `dtype`, `rank` and `transform`."""
+        schema = self.schema_
+        if (
+            schema is not None
+            and self.transform is None
+            and (self.dtype is None or self.dtype is schema.dtype)
+            and (self.rank is None or self.rank == schema.rank)
+        ):
+            return schema.copy()  # which says all of it
         return super().known_schema()
 
     def known_schema(self) -> Schema:
@@ -253,6 +261,19 @@ class ArrayFormat(DriverSpec, Generic[M]):
         known = self._once("schema", asked, lambda: self.info(asked).constrain(asked))
         assert isinstance(known, Schema)
         return known.copy()
+
+    def check_asked(self) -> None:
+        """Refuse what `known_schema` does, which takes longer where much is asked for.
+
+        Raises:
+            MismatchError: constraints contradict each other.
+            SpecError: the format has no such array.
+        """
+        asked = self.asked_schema()
+        # What a new array is made of, and what says much, is needed as a whole.
+        plain = not self.create and says_type_and_rank(asked.constraints)
+        if not plain or not self.info(asked).is_all_of(asked):
+            self.known_schema()
 
     def new_metadata(self) -> M:
         """Metadata for a new array, from the `metadata` and schema constraints and defaults.

@@ -15,6 +15,7 @@ from tensorstore_py._chunked.driver import ChunkedDriver
 from tensorstore_py._chunked.format import ArrayFormat
 from tensorstore_py._chunked.metadata import MetadataFile, MetadataState
 from tensorstore_py._chunked.pool import needed_since
+from tensorstore_py._interface.array_info import says_type_and_rank
 from tensorstore_py._interface.array_metadata import (
     ArrayMetadata,
 )
@@ -222,8 +223,16 @@ def _check(spec: ChunkedSpec[M], file: MetadataFile[M], found: MetadataState[M])
     Raises:
         MismatchError: names the key, the member, what is stored and what was asked.
     """
+    asked, layout = spec.asked_schema().constraints, found.layout
     try:
-        spec.check_metadata(found.metadata)
+        if (
+            says_type_and_rank(asked)
+            and (asked.dtype is None or asked.dtype == layout.data_type)
+            and (asked.rank is None or asked.rank == layout.domain.rank)
+        ):
+            spec.check_document(found.metadata)  # nothing else is asked for
+        else:
+            spec.check_metadata(found.metadata)
     except MismatchError as error:
         raise MismatchError(
             f'Error opening "{spec.driver}" driver: metadata at {file.describe()} does not match '

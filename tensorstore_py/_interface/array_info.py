@@ -27,8 +27,9 @@ from tensorstore_py._spec.choose_chunks import common_chunks, nested_chunks
 from tensorstore_py._spec.chunk_layout import ChunkLayout, with_array_layout
 from tensorstore_py._spec.fill_value import fill_value_from_json
 from tensorstore_py._spec.json_value import freeze
+from tensorstore_py._spec.layout_constraints import NO_LAYOUT
 from tensorstore_py._spec.schema import Schema, constrained
-from tensorstore_py._spec.schema_constraints import NO_SCHEMA, merge_domains
+from tensorstore_py._spec.schema_constraints import NO_SCHEMA, SchemaConstraints, merge_domains
 from tensorstore_py.errors import MismatchError, SpecError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tensorstore_py._spec.dtype import dtype
     from tensorstore_py._spec.units import Unit
 
-__all__ = ["ArrayInfo", "asked_fill_value", "check_schema"]
+__all__ = ["ArrayInfo", "asked_fill_value", "check_schema", "says_type_and_rank"]
 
 T = TypeVar("T")
 
@@ -108,6 +109,27 @@ class ArrayInfo:
         schema = Schema.of(known)
         layout, domain = self.layout(schema), self._known_domain(schema)
         return Schema.of(replace(known, chunk_layout=layout.constraints, domain=domain))
+
+    def is_all_of(self, asked: Schema) -> bool:
+        """Whether `constrain` surely finds nothing wrong with a schema of data type and rank.
+
+        That is so for what most specs say; it is no error where it is not.
+        """
+        fill_value, rank = self.fill_value, self._rank
+        if self.inner or not says_type_and_rank(asked.constraints):
+            return False
+        for wanted, stated in ((asked.dtype, self.data_type), (asked.rank, rank)):
+            if wanted is not None and stated is not None and wanted != stated:
+                return False
+        if fill_value is not None and (fill_value.ndim or fill_value.dtype.kind not in "biuf"):
+            return False
+        if any(each is not None and len(each) != rank for each in (self.labels, self.units)):
+            return False
+        return not any(self.labels or ()) and all(
+            sizes is None
+            or (len(sizes) == rank and all(size is not None and size <= INFINITY for size in sizes))
+            for sizes in (self.shape, self.read_chunk, self.write_chunk)
+        )
 
     def layout(self, schema: Schema) -> ChunkLayout:
         """The chunk layout of a schema of known rank together with what is said here.
@@ -412,6 +434,22 @@ def check_schema(asked: Schema, found: Schema, inner: Sequence[int] = ()) -> Non
         raise MismatchError(
             f"fill_value: stored is {stored_fill.tolist()!r}, asked for was {fill_value.tolist()!r}"
         )
+
+
+def says_type_and_rank(asked: SchemaConstraints) -> bool:
+    """Whether no more is asked for than a data type and a number of dimensions.
+
+    Example:
+        >>> says_type_and_rank(Schema(dtype="int8", rank=2).constraints)
+        True
+    """
+    return (
+        asked.domain is None
+        and asked.codec is None
+        and asked.fill_value is None
+        and asked.dimension_units is None
+        and (asked.chunk_layout is NO_LAYOUT or asked.chunk_layout.is_empty)
+    )
 
 
 def _compared(asked: Schema) -> Iterator[str]:

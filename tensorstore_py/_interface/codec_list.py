@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -31,6 +31,7 @@ from tensorstore_py._interface.codec import (
 from tensorstore_py._interface.codec_chain import CodecChain
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, JsonForm, PositiveInt
+from tensorstore_py._spec.registered import parse_known
 from tensorstore_py._spec.registry import codecs
 from tensorstore_py.errors import MismatchError, SpecError, UnsupportedError, did_you_mean
 
@@ -109,6 +110,10 @@ def parse_codec_list(family: str, json: object) -> tuple[CodecModel, ...]:
         >>> [codec.codec_id for codec in parse_codec_list("zarr3", ["bytes", "crc32c"])]
         ['bytes', 'crc32c']
     """
+    return parse_known(codecs[family], "list", json, partial(_parse_list, family))
+
+
+def _parse_list(family: str, json: object) -> tuple[CodecModel, ...]:
     if not isinstance(json, list | tuple):
         raise SpecError(f"expected an array of codecs, but found {describe(json)}")
     specs: list[CodecModel] = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.registered import parse_known
 from tensorstore_py.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class NamedConfiguration(Model):
         Raises:
             SpecError: no class has that name, or a member of the configuration is not possible.
         """
+        return parse_known(cls.registry, "named", json, cls._parse_named)
+
+    @classmethod
+    def _parse_named(cls, json: object) -> Self:
         if not isinstance(json, Mapping):
             raise SpecError(f"expected an object, but found {describe(json)}")
         for member in sorted(json):

@@ -12,13 +12,14 @@ from __future__ import annotations
 import marshal
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from pydantic_core import core_schema
 
 from tensorstore_py._spec.held import Held, is_store, json_of_object
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import Model
+from tensorstore_py._spec.registry import admits_all, is_built_in
 from tensorstore_py._spec.url import local_url
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from tensorstore_py._spec.registry import Registry
 
-__all__ = ["ParsedOnce", "parse_registered", "registered"]
+__all__ = ["ParsedOnce", "parse_known", "parse_registered", "registered"]
 
 T = TypeVar("T")
 
@@ -75,6 +76,38 @@ def _parsed_once(parsed: dict[bytes, T], json: object, parse: Callable[[], T]) -
         if len(key) <= _LONGEST:
             parsed[key] = found
     return found
+
+
+def parse_known(
+    registry: Registry[object], what: str, json: object, parse: Callable[[object], T]
+) -> T:
+    """What `parse` makes of a part of a document, which most of a program's documents share.
+
+    It is remembered for as long as the registry stays as it is, if all that is in it is this
+    package's: what other packages have, they may change.
+
+    Args:
+        registry: where the names that `json` says are found.
+        what: tells apart what is remembered with the same registry.
+        json: the part.
+        parse: pure; gives a model, or a tuple of models.
+    """
+    if not admits_all():
+        return parse(json)  # names have to be looked up
+    try:
+        key = marshal.dumps((what, json), 2)
+    except ValueError:
+        return parse(json)  # it is, or holds, a model
+    parsed = registry.parsed
+    found = parsed.get(key)
+    if found is None:
+        found = parse(json)
+        models = found if isinstance(found, tuple) else (found,)
+        if len(key) <= _LONGEST and all(is_built_in(type(each)) for each in models):
+            if len(parsed) >= _REMEMBERED:
+                parsed.clear()
+            parsed[key] = found
+    return cast("T", found)
 
 
 def parse_registered(

@@ -33,6 +33,7 @@ __all__ = [
     "CodecRegistry",
     "Registry",
     "admits",
+    "admits_all",
     "chunk_grid",
     "chunk_grids",
     "chunk_key_encoding",
@@ -82,6 +83,11 @@ def admits(name: str) -> bool:
     """Whether a guest of that name may be looked up now."""
     admitted = _admitted.get()
     return admitted is None or name in admitted
+
+
+def admits_all() -> bool:
+    """Whether any guest may be looked up now."""
+    return _admitted.get() is None
 
 
 def is_built_in(cls: type) -> bool:

@@ -144,7 +144,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
 
     def checked(self) -> Self:
         spec = super().checked()
-        spec.known_schema()
+        spec.check_asked()
         return spec
 
     def may_contradict(self, asked: Schema) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from tensorstore_py.drivers.zarr3.members import json_array, parse_extents
+from tensorstore_py.drivers.zarr3.members import json_array, parse_extents, plain_extents
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin.codec import (
     Level,
@@ -102,6 +102,43 @@ class RegularGrid(_Cuts):
     @property
     def cuts(self) -> tuple[int | Runs, ...]:
         return self.chunk_shape
+
+    # Of most arrays: as above, without a set for each dimension.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.chunk_shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.chunk_shape)
+
+    @property
+    def is_even(self) -> bool:
+        return True
+
+    @property
+    def largest(self) -> tuple[int, ...]:
+        return self.chunk_shape
+
+    def axes(self, shape: Sequence[int]) -> tuple[ChunkAxis, ...]:
+        return tuple(map(RegularAxis, shape, self.chunk_shape))
+
+    @classmethod
+    def plain(cls, json: object, rank: int) -> Self | None:
+        """The grid of so many dimensions in the form that most have; None if it is of another."""
+        if type(json) is not dict or json.keys() != _NAMED or json["name"] != cls.grid_id:
+            return None
+        configuration = json["configuration"]
+        if type(configuration) is not dict or configuration.keys() != cls.model_fields.keys():
+            return None
+        sizes = plain_extents(configuration["chunk_shape"], _SIZE)
+        if sizes is None or len(sizes) != rank:
+            return None
+        return cls.model_construct(chunk_shape=sizes)
+
+
+_NAMED = frozenset({"name", "configuration"})
 
 
 def _chunk_shapes(json: object) -> tuple[int | Runs, ...]:

@@ -25,6 +25,8 @@ __all__ = [
     "parse_extents",
     "parse_shape",
     "parse_units",
+    "plain_extents",
+    "plain_shape",
     "with_units",
     "without_empty_units",
 ]
@@ -111,6 +113,29 @@ def parse_extents(json: object, bound: Level) -> tuple[int, ...]:
         except SpecError as error:
             raise error.inside(dimension) from None
     return tuple(extents)
+
+
+def plain_extents(json: object, bound: Level) -> tuple[int, ...] | None:
+    """`parse_extents` for a list as JSON has it; None if it is another thing, or wrong.
+
+    Example:
+        >>> plain_extents([3, 4], Level(1, 9)), plain_extents([3, 4.0], Level(1, 9))
+        ((3, 4), None)
+    """
+    if type(json) is not list or len(json) > _MAX_RANK:
+        return None
+    low, high = bound.low, bound.high
+    assert low is not None
+    assert high is not None
+    for extent in json:
+        if type(extent) is not int or not low <= extent <= high:
+            return None
+    return tuple(json)
+
+
+def plain_shape(json: object) -> tuple[int, ...] | None:
+    """`parse_shape` likewise."""
+    return plain_extents(json, _EXTENT)
 
 
 def json_array(json: object) -> list[object] | tuple[object, ...]:

@@ -27,7 +27,7 @@ from tensorstore_py.drivers.zarr3.chain import (
     stored_endian,
 )
 from tensorstore_py.drivers.zarr3.chunk_grid import RegularGrid
-from tensorstore_py.drivers.zarr3.data_type import StoredType
+from tensorstore_py.drivers.zarr3.data_type import PLAIN, StoredType
 from tensorstore_py.drivers.zarr3.fill_value import (
     default_fill_value,
     fill_value_to_json,
@@ -41,6 +41,7 @@ from tensorstore_py.drivers.zarr3.members import (
     parse_dimension_names,
     parse_shape,
     parse_units,
+    plain_shape,
     without_empty_units,
 )
 from tensorstore_py.errors import MismatchError, SpecError, did_you_mean
@@ -330,6 +331,9 @@ class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
+        members = _plain_members(json)
+        if members is not None:
+            return cls(**members, kept=kept)  # type: ignore[arg-type]
         stated = Zarr3Constraints.parse(json)
         data_type, codecs, shape = stated.data_type, stated.codecs, stated.shape
         assert data_type is not None
@@ -471,6 +475,62 @@ def _take(name: str, value: object, members: dict[str, object], extra: dict[str,
         if name in _WORDS:
             raise SpecError(f"no such member{hint}")
         raise SpecError(f'no such member{hint}, and not marked {{"must_understand": false}}')
+
+
+def _plain_members(json: Mapping[str, object]) -> dict[str, object] | None:
+    """The members of a whole document in the form that most have; None: the long way is theirs.
+
+    The long way gives the same, and says what is wrong with any other document.
+    """
+    shape, names = plain_shape(json["shape"]), json.get("dimension_names")
+    if shape is None or not json.keys() <= _PLAIN_MEMBERS:
+        return None
+    stored, version, attributes = json["data_type"], json["zarr_format"], json.get("attributes", {})
+    if type(version) is not int or version != 3 or json["node_type"] != "array":
+        return None
+    if type(attributes) is not dict or "dimension_units" in attributes:
+        return None
+    if type(stored) is not str or stored not in PLAIN:
+        return None
+    if "dimension_names" in json and not _are_names(names, len(shape)):
+        return None
+    grid = RegularGrid.plain(json["chunk_grid"], len(shape))
+    if grid is None or json.get("storage_transformers", []) != []:
+        return None
+    data_type = StoredType.parse(stored)
+    try:
+        codecs = parse_codecs(json["codecs"])
+        require_complete(codecs, has_byte_order=data_type.has_byte_order)
+        return {
+            "shape": shape,
+            "data_type": data_type,
+            "chunk_grid": grid,
+            "chunk_key_encoding": ChunkKeyEncodingModel.parse_named(json["chunk_key_encoding"]),
+            "fill_value": _plain_fill_value(json, data_type),
+            "codecs": explicit_codecs(codecs),
+            "dimension_names": (None,) * len(shape) if names is None else tuple(names),  # type: ignore[arg-type]
+            "attributes": parse_attributes(attributes),
+        }
+    except SpecError:
+        return None
+
+
+_PLAIN_MEMBERS = frozenset({*_PARSERS, *_CONSTANT, "fill_value", "storage_transformers"})
+
+
+def _are_names(names: object, rank: int) -> bool:
+    if type(names) is not list or len(names) != rank:
+        return False
+    return all(name is None or (type(name) is str and name.isascii()) for name in names)
+
+
+def _plain_fill_value(json: Mapping[str, object], data_type: StoredType) -> NDArray[np.generic]:
+    if "fill_value" not in json:
+        return default_fill_value(data_type)
+    value, stored = json["fill_value"], data_type.stored
+    if type(value) is int and not value and stored.isbuiltin == 1 and stored.kind in "iuf":
+        return np.zeros((), stored)  # as most have it
+    return parse_fill_value(value, data_type)
 
 
 def _take_fill_value(json: Mapping[str, object], members: dict[str, object]) -> None:

@@ -69,7 +69,7 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
         spec = super().checked()
         stated = (self.metadata, self.schema_, self.dtype, self.rank)
         if any(part is not None for part in stated):
-            self.known_schema()
+            self.check_asked()
         return spec
 
     def add_json(self, json: dict[str, object], include_defaults: bool) -> None:
