@@ -9,7 +9,7 @@ from importlib import import_module
 from types import SimpleNamespace
 
 from tensorstore_py._api import blockwise, transfer
-from tensorstore_py._chunked import modify, read
+from tensorstore_py._chunked import array, modify, read
 from tensorstore_py._interface import crc32c, overlay
 from tensorstore_py._net.pool import close_pool
 from tensorstore_py._plan import call, homes, steps
@@ -103,8 +103,13 @@ def do_computations_at_once(monkeypatch):
         await asyncio.sleep(0)
         return function()
 
-    for module in (read, modify, fan_out):
+    async def within(_here, _there, body):
+        await asyncio.sleep(0)
+        return await body()
+
+    for module in (read, array, fan_out):
         monkeypatch.setattr(module, "offload", offload)
+    monkeypatch.setattr(modify, "within", within)
 
 
 def count_helpers(monkeypatch):

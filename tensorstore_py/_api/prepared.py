@@ -51,6 +51,14 @@ class Prepared(NamedTuple):
     model: DriverSpec
     path: str | None = None
 
+    @property
+    def whole(self) -> DriverSpec:
+        """The spec of the array at that path."""
+        if self.path is None:
+            return self.model
+        assert isinstance(self.model, ArrayFormat)
+        return self.model.at(self.path)
+
     def bound(self, context: Context) -> DriverSpec:
         """The spec with every resource bound.
 
@@ -70,52 +78,74 @@ def prepared(spec: object, **options: Unpack[Options]) -> Prepared:
     Raises:
         SpecError, MismatchError, TypeError: as for `open`.
     """
-    parts = _path_apart(spec, options)
+    parts = _path_apart(spec)
     if parts is None:
         return Prepared(updated(as_model(spec), given(**options)))
-    key, text = parts
-    known = _remembered.get(key)
+    rest, text = parts
+    said = {name: value for name, value in options.items() if value is not None}
+    key = _key(rest, said)
+    known = _recalled(key, text)
+    if known is not None or not said:
+        return known or _noted(key, as_model(spec), text)
+    alone = _key(rest, {})
+    plain = _recalled(alone, text) or _noted(alone, as_model(spec), text)
+    return _noted(key, updated(plain.whole, given(**options)), text)
+
+
+def _recalled(key: bytes | None, text: str) -> Prepared | None:
+    """What a spec of these bytes and of another path was, for a path as it is written."""
+    known = None if key is None else _remembered.get(key)
     if known is None:
-        model = updated(as_model(spec), given(**options))
-        path = _path_of(model, text)
-        if path is not None and len(key) <= _LONGEST:
-            assert isinstance(model, ArrayFormat)
-            if len(_remembered) >= _REMEMBERED:
-                _remembered.clear()
-            _remembered[key] = model
-        return Prepared(model)
+        return None
     try:
         path = known.store_spec().path_of(text)
     except SpecError:
-        path = None
-    if path is None:
-        return Prepared(updated(as_model(spec), given(**options)))
-    return Prepared(known, path)
-
-
-def _path_apart(spec: object, options: Mapping[str, object]) -> tuple[bytes, str] | None:
-    """What a spec says beside the path in its store, as bytes, and that; None if it is not so."""
-    found = _url_apart(spec) if type(spec) is str else _json_apart(spec)
-    if found is None:
         return None
-    rest, path = found
+    return None if path is None else Prepared(known, path)
+
+
+def _noted(key: bytes | None, model: DriverSpec, text: str) -> Prepared:
+    """The spec, remembered for other paths, if it can be."""
+    if key is not None and len(key) <= _LONGEST and _path_of(model, text) is not None:
+        assert isinstance(model, ArrayFormat)
+        if len(_remembered) >= _REMEMBERED:
+            _remembered.clear()
+        _remembered[key] = model
+    return Prepared(model)
+
+
+def _key(rest: object, options: Mapping[str, object]) -> bytes | None:
+    """What a spec says beside the path in its store, and keywords, as bytes; None if it can not."""
     data_type = options.get("dtype")
     if isinstance(data_type, np.dtype) and data_type.isbuiltin == 1:
         options = {**options, "dtype": [data_type.str]}
     if not _is_plain(options):
         return None
     try:
-        if not path.isascii():
-            path.encode()
         # Version 2 has no back references, so that equal values give equal bytes.
-        return marshal.dumps((rest, {**options}), 2), path
+        return marshal.dumps((rest, {**options}), 2)
     except ValueError:  # no text, or nested too deeply
         return None
 
 
+def _path_apart(spec: object) -> tuple[object, str] | None:
+    """What a spec says beside the path in its store, and that; None if it is not so."""
+    found = _url_apart(spec) if type(spec) is str else _json_apart(spec)
+    if found is not None and not found[1].isascii():
+        try:
+            found[1].encode()
+        except ValueError:  # no text
+            return None
+    return found
+
+
 #: Stores whose URL holds a path and no more, which is what JSON has for the path unless it is
-#: written in another way than it might be.
-_PLAIN_URL = re.compile(r"(file:///|memory://)((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)?)(\|[a-z0-9]+:?)")
+#: written in another way than it might be; and what may stand behind it.
+_PLAIN_URL = re.compile(
+    r"(file:///|memory://)"
+    r"((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)?)"
+    r"(\|[a-z0-9]+:?)?"
+)
 
 
 def _url_apart(url: str) -> tuple[object, str] | None:
@@ -127,12 +157,13 @@ def _url_apart(url: str) -> tuple[object, str] | None:
 
 
 def _json_apart(spec: object) -> tuple[object, str] | None:
-    if type(spec) is not dict or "path" in spec:
+    if type(spec) is not dict or "path" in spec or not _is_plain(spec):
         return None
     store = spec.get("kvstore")
+    if type(store) is str:
+        found = _url_apart(store)
+        return None if found is None else ({**spec, "kvstore": found[0]}, found[1])
     if type(store) is not dict or type(path := store.get("path")) is not str:
-        return None
-    if not _is_plain(spec):
         return None
     return {**spec, "kvstore": {**store, "path": None}}, path
 

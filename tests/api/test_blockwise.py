@@ -114,7 +114,8 @@ class TestCosts:
         seen: list[ts.Progress] = []
         array.read(progress=seen.append).result()
         assert last(seen, 128, 32) == 2
-        assert set(store.reads.values()) == {2}  # the index, and what is in the shard
+        # The index, and what is in the shard; far away, a small shard comes by one request.
+        assert set(store.reads.values()) == {2 if store.inline else 1}
 
 
 @both
