@@ -115,7 +115,10 @@ def _path_apart(spec: object, options: Mapping[str, object]) -> tuple[bytes, str
 
 #: Stores whose URL holds a path and no more, which is what JSON has for the path unless it is
 #: written in another way than it might be.
-_PLAIN_URL = re.compile(r"(file:///|memory://)((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)?)(\|[a-z0-9]+:?)")
+_PLAIN_URL = re.compile(
+    r"(file:///|memory://)((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)?)"
+    r"(\|[a-z0-9]+:?)"
+)
 
 
 def _url_apart(url: str) -> tuple[object, str] | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.dim_expression import DimExpression, DimSelection, d
-from tensorstore_py._index.domain import IndexDomain
+from tensorstore_py._index.domain import IndexDomain, array_domain
 from tensorstore_py._index.indexable import Indexable, apply_index
 from tensorstore_py._index.interval import INF as inf  # noqa: N811 - the public name
 from tensorstore_py._index.maps import OutputIndexMap, OutputIndexMaps, OutputIndexMethod
@@ -36,6 +36,7 @@ __all__ = [
     "OutputIndexMaps",
     "OutputIndexMethod",
     "apply_index",
+    "array_domain",
     "compose",
     "d",
     "identity",

@@ -18,7 +18,7 @@ from tensorstore_py._index.build import (
     make_domain,
 )
 from tensorstore_py._index.dim import Dim, bounds_page, find_label, merge_labels
-from tensorstore_py._index.frame import Frame, format_domain
+from tensorstore_py._index.frame import MAX_RANK, Frame, format_domain
 from tensorstore_py._index.indexable import Reshapable
 from tensorstore_py._index.interval import INF, INF_SIZE, hull, int64_or_none, intersect
 from tensorstore_py._index.numpy_style import IndexTerm
@@ -33,7 +33,7 @@ from tensorstore_py._index.selection import (
 )
 from tensorstore_py.errors import IndexingError
 
-__all__ = ["IndexDomain"]
+__all__ = ["IndexDomain", "array_domain"]
 
 
 @public
@@ -308,3 +308,18 @@ def _parse_arguments(args: tuple[object, ...], named: dict[str, object]) -> Fram
         if name not in DOMAIN_KEYWORDS:
             raise TypeError(f"IndexDomain got an unexpected keyword argument {name!r}")
     return make_domain("", **dict(zip(("rank",), args, strict=False)), **named)
+
+
+def array_domain(shape: tuple[int, ...], resizable: tuple[bool, ...]) -> IndexDomain:
+    """The domain of a stored array without labels: from 0, some upper bounds implicit.
+
+    Example:
+        >>> array_domain((4, 6), (True, False))
+        { [0, 4*), [0, 6) }
+    """
+    rank = len(shape)
+    if rank > MAX_RANK or any(not 0 <= extent <= INF for extent in shape):
+        # which says what is wrong
+        return IndexDomain(shape=shape, implicit_upper_bounds=resizable)
+    frame = Frame((0,) * rank, shape, (False,) * rank, resizable, ("",) * rank, ())
+    return IndexDomain._from_frame(frame)

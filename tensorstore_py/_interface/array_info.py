@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tensorstore_py._index import IndexDomain
+from tensorstore_py._index import IndexDomain, array_domain
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.choose_chunks import common_chunks, nested_chunks
 from tensorstore_py._spec.chunk_layout import ChunkLayout
@@ -222,11 +222,12 @@ class ArrayInfo:
         """The domain of a whole array: resizable upper bounds are implicit."""
         assert self.shape is not None
         outer, inner = len(self.shape), len(self.inner)
-        return IndexDomain(
-            shape=(*self.shape, *self.inner),
-            implicit_upper_bounds=[self.resizable] * outer + [False] * inner,
-            labels=self._labels(outer + inner),
-        )
+        shape = (*self.shape, *self.inner)
+        resizable = (self.resizable,) * outer + (False,) * inner
+        if not any(self.labels or ()):
+            return array_domain(shape, resizable)
+        labels = self._labels(outer + inner)
+        return IndexDomain(shape=shape, implicit_upper_bounds=resizable, labels=labels)
 
     @property
     def chunk_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
