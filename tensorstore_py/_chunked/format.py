@@ -35,6 +35,7 @@ from tensorstore_py._spec.open_mode import DELETE_NEEDS_CREATE, OpenMode
 from tensorstore_py._spec.registry import context_resource
 from tensorstore_py._spec.resource import Resource, ResourceField, ResourceModel
 from tensorstore_py._spec.schema import Schema
+from tensorstore_py._spec.schema_constraints import NO_SCHEMA
 from tensorstore_py.errors import SpecError
 
 if TYPE_CHECKING:
@@ -245,13 +246,13 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
     def asked_schema(self) -> Schema:
         """What the spec says without its metadata: `schema`, `dtype`, `rank` and `transform`."""
-        schema = self.schema_
-        if (
-            schema is not None
-            and self.transform is None
-            and (self.dtype is None or self.dtype is schema.dtype)
-            and (self.rank is None or self.rank == schema.rank)
-        ):
+        schema, data_type, rank = self.schema_, self.dtype, self.rank
+        if self.transform is not None:
+            return super().known_schema()
+        if schema is None:
+            if data_type is None and rank is None:
+                return Schema.of(NO_SCHEMA)
+        elif (data_type is None or data_type is schema.dtype) and rank in (None, schema.rank):
             return schema.copy()  # which says all of it
         return super().known_schema()
 

@@ -2,7 +2,7 @@
 
 Pure: no I/O, no threads, no event loop; numpy is used for index arrays only. The public names of
 the reference (`Dim`, `IndexDomain`, `IndexTransform`, …) are re-exported by the package; the
-engine also uses `apply_index`, `bounds_of`, `compose`, `domain_of`, `identity` and
+engine also uses `apply_index`, `array_domain`, `bounds_of`, `compose`, `domain_of`, `identity` and
 `propagate_bounds`.
 
 Inside, from the bottom: interval, dim, selection, maps, frame; then functions from frames to frames
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from tensorstore_py._index.dim import Dim
 from tensorstore_py._index.dim_expression import DimExpression, DimSelection, d
-from tensorstore_py._index.domain import IndexDomain, bounds_of, domain_of, domain_of_shape
+from tensorstore_py._index.domain import IndexDomain, array_domain, bounds_of, domain_of
 from tensorstore_py._index.indexable import Indexable, apply_index
 from tensorstore_py._index.interval import INF as inf  # noqa: N811 - the public name
 from tensorstore_py._index.maps import OutputIndexMap, OutputIndexMaps, OutputIndexMethod
@@ -37,11 +37,11 @@ __all__ = [
     "OutputIndexMaps",
     "OutputIndexMethod",
     "apply_index",
+    "array_domain",
     "bounds_of",
     "compose",
     "d",
     "domain_of",
-    "domain_of_shape",
     "identity",
     "inf",
     "newaxis",

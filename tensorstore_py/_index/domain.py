@@ -39,7 +39,7 @@ from tensorstore_py._index.selection import (
 )
 from tensorstore_py.errors import IndexingError
 
-__all__ = ["IndexDomain", "bounds_of", "domain_of", "domain_of_shape"]
+__all__ = ["IndexDomain", "array_domain", "bounds_of", "domain_of"]
 
 
 @public
@@ -310,15 +310,32 @@ def domain_of(bounds: Sequence[BoundState], labels: Iterable[str]) -> IndexDomai
     return IndexDomain._from_frame(Frame.of(bounds, names))
 
 
-def domain_of_shape(shape: Sequence[int]) -> IndexDomain:
-    """The domain with these extents, of no labels, that starts at 0.
+def array_domain(
+    shape: Sequence[int],
+    resizable: Sequence[bool] | None = None,
+    labels: Sequence[str] | None = None,
+) -> IndexDomain:
+    """The domain of an array, from 0.
+
+    Args:
+        shape: extents.
+        resizable: whether each upper bound is implicit; by default none is.
+        labels: of all dimensions.
 
     Raises:
-        ValueError: an extent is none, or there are too many.
+        ValueError: an extent is none, there are too many, or labels repeat.
+
+    Example:
+        >>> array_domain((4, 6), (True, False))
+        { [0, 4*), [0, 6) }
     """
-    if len(shape) <= MAX_RANK and min(shape, default=0) >= 0 and max(shape, default=0) <= INF:
-        return domain_of([(0, extent, False, False) for extent in shape], ("",) * len(shape))
-    return IndexDomain(shape=shape)
+    rank = len(shape)
+    if rank > MAX_RANK or min(shape, default=0) < 0 or max(shape, default=0) > INF:
+        # Which says what is wrong with it.
+        return IndexDomain(shape=shape, implicit_upper_bounds=resizable, labels=labels)
+    flags = (False,) * rank if resizable is None else resizable
+    bounds = [(0, extent, False, flag) for extent, flag in zip(shape, flags, strict=True)]
+    return domain_of(bounds, ("",) * rank if labels is None else labels)
 
 
 def _unpickle(dims: list[Dim]) -> IndexDomain:

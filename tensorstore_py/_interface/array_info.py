@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tensorstore_py._index import IndexDomain, domain_of
+from tensorstore_py._index import IndexDomain, array_domain, domain_of
 from tensorstore_py._index import inf as INFINITY  # noqa: N812 - a constant
 from tensorstore_py._spec.choose_chunks import common_chunks, nested_chunks
 from tensorstore_py._spec.chunk_layout import ChunkLayout, with_array_layout
@@ -219,9 +219,9 @@ class ArrayInfo:
     def domain(self) -> IndexDomain:
         """The domain of a whole array: resizable upper bounds are implicit."""
         assert self.shape is not None
-        outer = [(0, extent, False, self.resizable) for extent in self.shape]
-        rank = len(outer) + len(self.inner)
-        return domain_of([*outer, *_fixed(self.inner)], self._labels(rank) or ("",) * rank)
+        outer, inner = len(self.shape), len(self.inner)
+        resizable = (self.resizable,) * outer + (False,) * inner
+        return array_domain((*self.shape, *self.inner), resizable, self._labels(outer + inner))
 
     @property
     def chunk_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -318,7 +318,8 @@ class ArrayInfo:
                     f"element of the data type, where it has {extent} positions"
                 )
         outer = [(0, stop, False, self.resizable) for stop in stops[: rank - inner]]
-        return domain_of([*outer, *_fixed(self.inner)], merged.labels)
+        fixed = [(0, extent, False, False) for extent in self.inner]
+        return domain_of([*outer, *fixed], merged.labels)
 
     def _labels(self, rank: int) -> tuple[str, ...] | None:
         """The labels of all dimensions."""
@@ -342,11 +343,6 @@ class ArrayInfo:
             f"chunk_layout.inner_order: {list(order)} is not possible: the dimensions inside an "
             f"element, {list(behind)}, come last"
         )
-
-
-def _fixed(extents: Iterable[int]) -> list[tuple[int, int, bool, bool]]:
-    """The bounds of dimensions that cannot be resized."""
-    return [(0, extent, False, False) for extent in extents]
 
 
 _TEXT: dict[str, type] = {"ustring": str, "string": bytes}

@@ -82,6 +82,10 @@ def parse_codec_json(family: str, json: object) -> CodecModel:
     """
     if isinstance(json, CodecModel):
         return json
+    return parse_known(codecs[family], "codec", json, partial(_parse_one, family))
+
+
+def _parse_one(family: str, json: object) -> CodecModel:
     flat_tag = codecs.flat_tags.get(family)
     if flat_tag is not None:
         name, members = _by_tag(json, flat_tag)
@@ -359,17 +363,26 @@ def _errors_inside() -> Iterator[None]:
         raise error.inside(_CONFIGURATION) from None
 
 
-@contextmanager
-def _errors_at(member: str, position: int) -> Iterator[None]:
-    try:
-        yield
-    except SpecError as error:
-        # A codec may serve several families, so it names its members as they are named in all.
-        if error.path and error.path[0] != _CONFIGURATION:
-            error = error.inside(_CONFIGURATION)
-        raise error.inside(member, position) from None
-    except UnsupportedError as error:
-        raise UnsupportedError(f"{member}[{position}]: {error}") from None
+class _errors_at:  # noqa: N801 - reads as an adverb
+    """What is wrong with a codec is wrong at its position in a member that holds a list."""
+
+    __slots__ = ("_member", "_position")
+
+    def __init__(self, member: str, position: int) -> None:
+        self._member = member
+        self._position = position
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SpecError):
+            # A codec may serve several families, so it names its members as they are named in all.
+            if error.path and error.path[0] != _CONFIGURATION:
+                error = error.inside(_CONFIGURATION)
+            raise error.inside(self._member, self._position) from None
+        if isinstance(error, UnsupportedError):
+            raise UnsupportedError(f"{self._member}[{self._position}]: {error}") from None
 
 
 def _default_serializer(chunk: ChunkType) -> ArrayToBytesSpec:

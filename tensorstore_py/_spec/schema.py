@@ -30,7 +30,7 @@ from tensorstore_py._index import (
     Indexable,
     IndexDomain,
     IndexTransform,
-    domain_of_shape,
+    array_domain,
     identity,
 )
 from tensorstore_py._spec.arguments import ARGUMENTS, check_names, spelled_out
@@ -307,7 +307,7 @@ def _apply_shape(schema: SchemaConstraints, value: object) -> SchemaConstraints:
             ) from None
         if shape[dim] < 0:
             raise SpecError(f"dimension {dim} has a negative extent, {extent}")
-    return schema.with_domain(domain_of_shape(shape), "shape")
+    return schema.with_domain(array_domain(shape), "shape")
 
 
 def _apply_units(schema: SchemaConstraints, value: object) -> SchemaConstraints:

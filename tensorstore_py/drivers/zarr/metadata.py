@@ -37,6 +37,7 @@ from tensorstore_py.plugin.driver import (
     ElementView,
     MetadataConstraints,
     Unset,
+    freeze,
 )
 from tensorstore_py.plugin.kvstore import (
     PlainValidator,
@@ -240,6 +241,9 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
 
     @classmethod
     def of(cls, json: Mapping[str, object], kept: Mapping[str, object]) -> Self:
+        members = _plain_members(json)
+        if members is not None:
+            return cls.model_construct(**members, kept=dict(kept))  # type: ignore[arg-type]
         names = ZarrConstraints.member_names()
         known = {name: json[name] for name in names if name in json}
         found = cls.parse_document(known, _REQUIRED)
@@ -271,3 +275,62 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
         if self.dtype.holds_objects:
             asked = object_type(self.filters, self.compressor)
         return self.dtype.view(name, asked=asked, as_void=as_void)
+
+
+_PLAIN_MEMBERS = frozenset({*_REQUIRED, "dimension_separator"})
+_EXTENT, _SIZE = Level(0, _LARGEST), Level(1, _LARGEST)
+
+
+def _plain_members(json: Mapping[str, object]) -> dict[str, object] | None:
+    """The members of a whole document in the form that most have; None: the long way is theirs.
+
+    The long way gives the same, and says what is wrong with any other document.
+    """
+    if not _PLAIN_MEMBERS >= json.keys() >= set(_REQUIRED):
+        return None
+    shape, chunks = _plain_sizes(json["shape"], _EXTENT), _plain_sizes(json["chunks"], _SIZE)
+    if shape is None or chunks is None or len(shape) != len(chunks):
+        return None
+    version, order, encoded = json["zarr_format"], json["order"], json["dtype"]
+    separator = json.get("dimension_separator", ".")
+    if type(version) is not int or version != 2 or order not in ("C", "F"):
+        return None
+    if type(encoded) is not str or separator not in (".", "/"):
+        return None
+    try:
+        stored_type = StoredType.parse(encoded)
+        if stored_type.holds_objects:
+            return None
+        return {
+            "zarr_format": 2,
+            "shape": shape,
+            "chunks": chunks,
+            "dtype": stored_type,
+            "fill_value": FillValue(stored_type, _plain_fill_value(stored_type, json)),
+            "order": order,
+            "compressor": parse_compressor(json["compressor"]),
+            "filters": parse_filters(json["filters"]),
+            "dimension_separator": json.get("dimension_separator"),
+        }
+    except (SpecError, OverflowError):
+        return None
+
+
+def _plain_sizes(json: object, bound: Level) -> tuple[int, ...] | None:
+    """Sizes as JSON has them; None if they are another thing, or wrong."""
+    if type(json) is not list or len(json) > _MAX_RANK:
+        return None
+    low, high = bound.low, bound.high
+    assert low is not None
+    assert high is not None
+    for size in json:
+        if type(size) is not int or not low <= size <= high:
+            return None
+    return tuple(json)
+
+
+def _plain_fill_value(stored_type: StoredType, json: Mapping[str, object]) -> bytes | None:
+    value, stored = json["fill_value"], stored_type.fields[0].stored
+    if type(value) is int and not value and stored.isbuiltin != 2 and stored.kind in "iuf":
+        return bytes(stored.itemsize)  # as most have it
+    return parse_fill_value(stored_type, freeze(value))

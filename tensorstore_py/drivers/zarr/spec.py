@@ -262,22 +262,39 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
         super().check_metadata(metadata)
 
     def info_of(self, metadata: ZarrMetadata) -> ArrayInfo:
-        view, labels, rank = self.view_of(metadata), self._labels(), len(metadata.shape)
+        view = self.view_of(metadata)
+        return _whole_info(metadata, view, self._labels_of(metadata, view))
+
+    def _labels_of(self, metadata: ZarrMetadata, view: ElementView) -> tuple[str, ...] | None:
+        labels, rank = self._labels(), len(metadata.shape)
         if labels is not None and len(labels) not in (rank, rank + len(view.inner_shape)):
             raise SpecError(
                 f"there are {len(labels)} dimension labels, {list(labels)}, but {rank} dimensions",
                 ("shape",),
             )
-        data = metadata.fill_value.data
-        fill_value = None if data is None else field_fill_value(view, data)
-        return replace(_info(metadata, view), labels=labels, fill_value=fill_value)
+        return labels
 
     def layout(self, metadata: ZarrMetadata) -> ArrayLayout:
-        info, view = self.info_of(metadata), self.view_of(metadata)
+        view = self.view_of(metadata)
+        labels = self._labels_of(metadata, view)
         fill = field_fill_value(view, metadata.fill_value.data)
         chain = bound_chain(metadata, view, fill, run_code=self.allow_pickle)
         keys = SeparatedKeys(len(metadata.shape), metadata.dimension_separator or self._separator)
-        return ArrayLayout.of(info, chain, keys, always_store=info.fill_value is None)
+        # All that most who open an array look at.
+        form = ArrayInfo(
+            data_type=view.data_type,
+            shape=metadata.shape,
+            labels=labels,
+            inner=view.inner_shape,
+            write_chunk=metadata.chunks,
+        )
+        return ArrayLayout.of(
+            form,
+            chain,
+            keys,
+            always_store=metadata.fill_value.data is None,
+            describe=lambda: _whole_info(metadata, view, labels).schema(),
+        )
 
     def with_metadata(self, metadata: ZarrMetadata) -> Self:
         separator = metadata.dimension_separator or self._separator
@@ -319,6 +336,15 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
             return self.array_dimensions
         domain = None if self.schema_ is None else self.schema_.domain
         return None if domain is None else domain.labels
+
+
+def _whole_info(
+    metadata: ZarrMetadata, view: ElementView, labels: tuple[str, ...] | None
+) -> ArrayInfo:
+    """What a document says of an array of which each element is opened so."""
+    data = metadata.fill_value.data
+    fill_value = None if data is None else field_fill_value(view, data)
+    return replace(_info(metadata, view), labels=labels, fill_value=fill_value)
 
 
 def _info(stated: ZarrConstraints, view: ElementView, asked: Schema | None = None) -> ArrayInfo:

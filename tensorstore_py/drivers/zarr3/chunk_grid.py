@@ -12,6 +12,7 @@ what its document takes, whatever the number of its chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
@@ -130,15 +131,22 @@ class RegularGrid(_Cuts):
         if type(json) is not dict or json.keys() != _NAMED or json["name"] != cls.grid_id:
             return None
         configuration = json["configuration"]
-        if type(configuration) is not dict or configuration.keys() != cls.model_fields.keys():
+        if type(configuration) is not dict or configuration.keys() != _SIZES:
             return None
         sizes = plain_extents(configuration["chunk_shape"], _SIZE)
         if sizes is None or len(sizes) != rank:
             return None
-        return cls.model_construct(chunk_shape=sizes)
+        return _of_scalars().replace(chunk_shape=sizes)  # type: ignore[return-value]
+
+
+@cache
+def _of_scalars() -> RegularGrid:
+    """A grid that others are copies of."""
+    return RegularGrid.parse({"chunk_shape": ()})
 
 
 _NAMED = frozenset({"name", "configuration"})
+_SIZES = frozenset({"chunk_shape"})
 
 
 def _chunk_shapes(json: object) -> tuple[int | Runs, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -336,6 +337,8 @@ class StoredType:
             if self.stored.hasobject:
                 raise SpecError("elements have no fixed number of bytes", ("open_as_void",))
             return ElementView("", dtype("byte"), _BYTE, (self.size_bytes,), (1,))
+        if name is None and self.stored.kind in "biufc" and self.name in PLAIN:
+            return _plain_view(self.name)
         if name is None:
             record = asked is not None and asked.is_record and asked == self.stored
             if len(self.fields) == 1 and not record:
@@ -378,13 +381,26 @@ class StoredType:
 
 def _by_name(name: str) -> StoredType:
     if name in PLAIN:
-        return StoredType(name, name, PLAIN[name])
+        return _plain(name)
     size = raw_name(name)
     if size is not None:
         return StoredType(name, name, np.dtype(f"V{size}"))
     if name in NAMED or name in _RECORDS:
         raise SpecError(f'data type "{name}" needs a configuration; {_examples()}')
     raise SpecError(f'data type "{name}" is not supported{_meant(name)}')
+
+
+@cache
+def _plain(name: str) -> StoredType:
+    """A type of `PLAIN`, of which there are few."""
+    return StoredType(name, name, PLAIN[name])
+
+
+@cache
+def _plain_view(name: str) -> ElementView:
+    """What is opened of its elements: all of each."""
+    stored = PLAIN[name]
+    return ElementView("", dtype(stored), stored)
 
 
 def _meant(name: str) -> str:

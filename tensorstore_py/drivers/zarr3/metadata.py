@@ -499,23 +499,47 @@ def _plain_members(json: Mapping[str, object]) -> dict[str, object] | None:
         return None
     data_type = StoredType.parse(stored)
     try:
-        codecs = parse_codecs(json["codecs"])
-        require_complete(codecs, has_byte_order=data_type.has_byte_order)
+        codecs = _stored_codecs(json["codecs"], has_byte_order=data_type.has_byte_order)
         return {
             "shape": shape,
             "data_type": data_type,
             "chunk_grid": grid,
             "chunk_key_encoding": ChunkKeyEncodingModel.parse_named(json["chunk_key_encoding"]),
             "fill_value": _plain_fill_value(json, data_type),
-            "codecs": explicit_codecs(codecs),
+            "codecs": codecs,
             "dimension_names": (None,) * len(shape) if names is None else tuple(names),  # type: ignore[arg-type]
-            "attributes": parse_attributes(attributes),
+            "attributes": parse_attributes(attributes) if attributes else {},
         }
     except SpecError:
         return None
 
 
 _PLAIN_MEMBERS = frozenset({*_PARSERS, *_CONSTANT, "fill_value", "storage_transformers"})
+
+
+#: By the id of a parsed list that is kept, and whether elements have a byte order.
+_stored: dict[tuple[int, bool], tuple[tuple[CodecModel, ...], tuple[CodecModel, ...]]] = {}
+_REMEMBERED = 256
+
+
+def _stored_codecs(json: object, *, has_byte_order: bool) -> tuple[CodecModel, ...]:
+    """The codecs of a stored document; most arrays of a program have the same few lists.
+
+    Raises:
+        SpecError: a list of codecs is wrong, or leaves open how to read it.
+    """
+    parsed = parse_codec_list(FAMILY, json)
+    key = (id(parsed), has_byte_order)
+    known = _stored.get(key)
+    if known is not None and known[0] is parsed:
+        return known[1]
+    codecs = parse_codecs(parsed)
+    require_complete(codecs, has_byte_order=has_byte_order)
+    found = explicit_codecs(codecs)
+    if len(_stored) >= _REMEMBERED:
+        _stored.clear()
+    _stored[key] = (parsed, found)
+    return found
 
 
 def _are_names(names: object, rank: int) -> bool:
