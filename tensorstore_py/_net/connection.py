@@ -454,10 +454,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _end_direct(self) -> None:
         self._has_excess = self._filled > self._length
-        space, self._space = self._space, self._receive_buffer.view
-        for each in (space, self._view):
-            with suppress(BufferError):
-                each.release()
+        self._drop_body()
         try:
             self._buffer.truncate(self._length)
             body: Buffer = self._buffer.getvalue()
@@ -551,11 +548,23 @@ class HttpConnection(asyncio.BufferedProtocol):
     def _fail(self, failure: Failure) -> None:
         self._state = _DONE
         self._keeps_alive = False
-        self._space = self._receive_buffer.view
+        self._drop_body()
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_exception(failure)
         self._wake_sender()
+
+    def _drop_body(self) -> None:
+        # A stream that is collected as garbage together with views of it complains.
+        view, self._view = self._view, _EMPTY
+        if view is not _EMPTY:
+            self._release(view)
+        self._space = self._receive_buffer.view
+
+    def _release(self, view: memoryview) -> None:
+        for each in (self._space, view):
+            with suppress(BufferError):
+                each.release()
 
     def _wake_sender(self) -> None:
         room = self._room
