@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import closing
 from functools import partial
 from threading import Event, Thread, get_ident
 
@@ -183,7 +184,8 @@ def test_a_loop_of_another_kind_stays_on_its_thread():
             raise AssertionError("the loop knows nothing of turns")
 
     turn = Turn()
-    LoopTurns(asyncio.BaseEventLoop()).drive(turn)
+    with closing(asyncio.BaseEventLoop()) as loop:
+        LoopTurns(loop).drive(turn)
 
     assert not turn.is_over
 
