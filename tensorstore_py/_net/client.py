@@ -44,25 +44,19 @@ _REFUSED: Final = 412
 _EMPTY: Final = frozenset({204, 304})
 
 
-class _Outcome:
-    """What became of one attempt: one of these.
+class _Setback:
+    """An attempt that led to no answer that the caller can use: one of these.
 
     Attributes:
-        answer: what the caller can use.
-        refusal: an answer that it cannot use.
+        refusal: the answer that it cannot use.
         failure: why there is none.
     """
 
-    __slots__ = ("answer", "failure", "refusal")
+    __slots__ = ("failure", "refusal")
 
     def __init__(
-        self,
-        answer: HttpResponse | None = None,
-        *,
-        refusal: HttpResponse | None = None,
-        failure: Failure | None = None,
+        self, *, refusal: HttpResponse | None = None, failure: Failure | None = None
     ) -> None:
-        self.answer = answer
         self.refusal = refusal
         self.failure = failure
 
@@ -157,12 +151,11 @@ class HttpClient:
             request = request.changed(request.url, {**request.headers, "Range": wanted})
         await self._throttle.turn(request)
         async with self._slots:
-            found = await self._attempt(request, expected, byte_range, parse)
-            response = found.answer
-            if response is None:
+            response = await self._attempt(request, expected, byte_range, parse)
+            if isinstance(response, _Setback):
                 retry = partial(self._attempt, expected=expected, byte_range=byte_range, parse=parse)
                 eager = resolve_ambiguous is not None
-                response = await self._again(request, instead, found, retry, eager)
+                response = await self._again(request, instead, response, retry, eager)
         if self._budgets:
             self._budget(request.url).earn()
         if resolve_ambiguous is not None and response.status == _REFUSED and response.ambiguous:
@@ -175,19 +168,19 @@ class HttpClient:
         self,
         request: HttpRequest,
         instead: HttpRequest | None,
-        found: _Outcome,
-        retry: Callable[[HttpRequest], Awaitable[_Outcome]],
+        setback: _Setback,
+        retry: Callable[[HttpRequest], Awaitable[HttpResponse | _Setback]],
         eager: bool,
     ) -> HttpResponse:
-        """The answer to a request whose first attempt was `found` to be none."""
+        """The answer to a request whose first attempt led to none."""
         now = self._timing.now()
         limit = None if self._deadline_s is None else now + self._deadline_s
         state = RetryState(self._retries, self._budget(request.url), limit, eager=eager)
         while True:
-            failure = found.failure
-            if found.refusal is not None:
-                self._throttle.refused(request, found.refusal)
-                failure = await self._judged(found.refusal, state)
+            failure = setback.failure
+            if setback.refusal is not None:
+                self._throttle.refused(request, setback.refusal)
+                failure = await self._judged(setback.refusal, state)
             if failure is not None:
                 delay = state.delay_after(failure, now)
                 if delay is None:
@@ -200,11 +193,12 @@ class HttpClient:
                 request = request if instead is None else instead
             await self._throttle.turn(request)
             found = await retry(request)
-            if found.answer is not None:
-                found.answer.ambiguous = state.ambiguous
-                found.answer.lost = state.lost
-                found.answer.attempts = state.attempts + 1
-                return found.answer
+            if not isinstance(found, _Setback):
+                found.ambiguous = state.ambiguous
+                found.lost = state.lost
+                found.attempts = state.attempts + 1
+                return found
+            setback = found
             now = self._timing.now()
 
     async def _attempt(
@@ -213,7 +207,7 @@ class HttpClient:
         expected: Container[int],
         byte_range: ByteRange,
         parse: Callable[[HttpResponse], object] | None,
-    ) -> _Outcome:
+    ) -> HttpResponse | _Setback:
         """One attempt, signed anew, with the redirects that it leads to."""
         dialect = self._dialect
         try:
@@ -225,14 +219,14 @@ class HttpClient:
             if status >= 400 and response.body and dialect.is_cut(response):
                 raise damaged(f"the server answered {status}, and not all of its reasons")
             if status not in expected or dialect.belies(request, response):
-                return _Outcome(refusal=response)
+                return _Setback(refusal=response)
             if parse is not None and status < 300:
                 response.parsed = parse(response)
         except Failure as failure:
-            return _Outcome(failure=failure)
+            return _Setback(failure=failure)
         except DataLossError as error:
-            return _Outcome(failure=damaged(str(error)))
-        return _Outcome(response)
+            return _Setback(failure=damaged(str(error)))
+        return response
 
     async def _signed(self, request: HttpRequest, signer: HttpSigner) -> HttpRequest:
         try:

@@ -41,7 +41,7 @@ _NEXT_ADDRESS_S: Final = 0.25
 #: As much as a loop reads in one go.
 _SHARED_BUFFER: Final = 2**18
 _OWN_BUFFER: Final = 2**16
-_LEARNT: Final = 2**22
+_LEARNT: Final = 2**23
 #: Of the loop, until an aborted connection has closed its socket: two, and one more below TLS.
 _TURNS_TO_CLOSE: Final = 10
 _PORTS: Final = {"http": 80, "https": 443}

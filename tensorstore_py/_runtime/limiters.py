@@ -144,7 +144,10 @@ class Semaphore(Forkable):
             raise
 
     async def __aexit__(self, *error: object) -> None:
-        self._pass_on()
+        if self._waiting:
+            self._pass_on()
+        else:
+            self._free += 1
 
     def _pass_on(self) -> None:
         """Give a place to the first that waits for one; it has it before it goes on."""
