@@ -44,6 +44,23 @@ _REFUSED: Final = 412
 _EMPTY: Final = frozenset({204, 304})
 
 
+class _Setback:
+    """An attempt that led to no answer that the caller can use: one of these.
+
+    Attributes:
+        refusal: the answer that it cannot use.
+        failure: why there is none.
+    """
+
+    __slots__ = ("failure", "refusal")
+
+    def __init__(
+        self, *, refusal: HttpResponse | None = None, failure: Failure | None = None
+    ) -> None:
+        self.refusal = refusal
+        self.failure = failure
+
+
 class HttpClient:
     """Sends requests for one store.
 
@@ -134,55 +151,55 @@ class HttpClient:
             request = request.changed(request.url, {**request.headers, "Range": wanted})
         await self._throttle.turn(request)
         async with self._slots:
-            response = await self._attempts(
-                request, expected, byte_range, instead, parse, resolve_ambiguous is not None
-            )
+            response = await self._attempt(request, expected, byte_range, parse)
+            if isinstance(response, _Setback):
+                retry = partial(self._attempt, expected=expected, byte_range=byte_range, parse=parse)
+                eager = resolve_ambiguous is not None
+                response = await self._again(request, instead, response, retry, eager)
+        if self._budgets:
+            self._budget(request.url).earn()
         if resolve_ambiguous is not None and response.status == _REFUSED and response.ambiguous:
             resolved = await resolve_ambiguous()  # sends requests itself, which need slots
             if resolved is not None:
                 return resolved
         return response
 
-    async def _attempts(
+    async def _again(
         self,
         request: HttpRequest,
-        expected: Container[int],
-        byte_range: ByteRange,
         instead: HttpRequest | None,
-        parse: Callable[[HttpResponse], object] | None,
+        setback: _Setback,
+        retry: Callable[[HttpRequest], Awaitable[HttpResponse | _Setback]],
         eager: bool,
     ) -> HttpResponse:
-        state: RetryState | None = None
+        """The answer to a request whose first attempt led to none."""
+        now = self._timing.now()
+        limit = None if self._deadline_s is None else now + self._deadline_s
+        state = RetryState(self._retries, self._budget(request.url), limit, eager=eager)
         while True:
-            if state is not None:
-                await self._throttle.turn(request)
-            response, failure, is_answer = await self._attempt(request, expected, byte_range, parse)
-            if response is not None and is_answer:
-                if state is not None:
-                    response.ambiguous = state.ambiguous
-                    response.lost = state.lost
-                    response.attempts = state.attempts + 1
-                if self._budgets:
-                    self._budget(request.url).earn()
-                return response
+            failure = setback.failure
+            if setback.refusal is not None:
+                self._throttle.refused(request, setback.refusal)
+                failure = await self._judged(setback.refusal, state)
+            if failure is not None:
+                delay = state.delay_after(failure, now)
+                if delay is None:
+                    # Without its cause, whose words may hold the whole URL.
+                    raise self._error(request, failure, state.attempts) from None
+                self._retried.note(1)
+                if delay:
+                    state.warn(delay, now, partial(self._problem, request, failure))
+                    await self._timing.sleep(delay)
+                request = request if instead is None else instead
+            await self._throttle.turn(request)
+            found = await retry(request)
+            if not isinstance(found, _Setback):
+                found.ambiguous = state.ambiguous
+                found.lost = state.lost
+                found.attempts = state.attempts + 1
+                return found
+            setback = found
             now = self._timing.now()
-            if state is None:
-                limit = None if self._deadline_s is None else now + self._deadline_s
-                state = RetryState(self._retries, self._budget(request.url), limit, eager=eager)
-            if response is not None:
-                self._throttle.refused(request, response)
-                failure = await self._judged(response, state)
-            if failure is None:
-                continue
-            delay = state.delay_after(failure, now)
-            if delay is None:
-                # Without its cause, whose words may hold the whole URL.
-                raise self._error(request, failure, state.attempts) from None
-            self._retried.note(1)
-            if delay:
-                state.warn(delay, now, partial(self._problem, request, failure))
-                await self._timing.sleep(delay)
-            request = request if instead is None else instead
 
     async def _attempt(
         self,
@@ -190,33 +207,38 @@ class HttpClient:
         expected: Container[int],
         byte_range: ByteRange,
         parse: Callable[[HttpResponse], object] | None,
-    ) -> tuple[HttpResponse | None, Failure | None, bool]:
-        """One attempt: the answer, why there is none, and whether the caller can use it."""
+    ) -> HttpResponse | _Setback:
+        """One attempt, signed anew, with the redirects that it leads to."""
+        dialect = self._dialect
         try:
-            response = await self._once(request, byte_range)
-            if response.status >= 400 and response.body and self._dialect.is_cut(response):
-                raise damaged(f"the server answered {response.status}, and not all of its reasons")
-            if response.status not in expected or self._dialect.belies(request, response):
-                return response, None, False
-            if parse is not None and response.status < 300:
+            sent = request if self._signer is None else await self._signed(request, self._signer)
+            response = await self._transport.attempt(sent, byte_range)
+            if self._redirects and response.status in REDIRECTS:
+                response = await self._redirected(sent, response, byte_range)
+            status = response.status
+            if status >= 400 and response.body and dialect.is_cut(response):
+                raise damaged(f"the server answered {status}, and not all of its reasons")
+            if status not in expected or dialect.belies(request, response):
+                return _Setback(refusal=response)
+            if parse is not None and status < 300:
                 response.parsed = parse(response)
         except Failure as failure:
-            return None, failure, False
+            return _Setback(failure=failure)
         except DataLossError as error:
-            return None, damaged(str(error)), False
-        return response, None, True
+            return _Setback(failure=damaged(str(error)))
+        return response
 
-    async def _once(self, request: HttpRequest, byte_range: ByteRange) -> HttpResponse:
-        """One attempt, signed anew, with the redirects that it leads to."""
-        if self._signer is not None:
-            try:
-                headers = await self._signer.sign(request, self._clock.now())
-            except TensorStoreError as error:
-                raise _unsigned(error) from None
-            request = request.changed(request.url, headers)
-        response = await self._transport.attempt(request, byte_range)
-        if not self._redirects or response.status not in REDIRECTS:
-            return response
+    async def _signed(self, request: HttpRequest, signer: HttpSigner) -> HttpRequest:
+        try:
+            headers = await signer.sign(request, self._clock.now())
+        except TensorStoreError as error:
+            raise _unsigned(error) from None
+        return request.changed(request.url, headers)
+
+    async def _redirected(
+        self, request: HttpRequest, response: HttpResponse, byte_range: ByteRange
+    ) -> HttpResponse:
+        """Where an answer leads to, and on from there."""
         for _ in range(MOST_HOPS):
             following = follow(request, response)
             if following is None:

@@ -60,6 +60,21 @@ _OVERHEAD: Final = 2**18
 _OVERHEAD_PER_BYTE: Final = 16
 _HEAD_END: Final = b"\r\n\r\n"
 _EMPTY: Final = memoryview(bytearray())
+_NO_STREAM: Final = BytesIO()
+
+
+#: Names of headers as servers write most of them.
+_LOWER: Final = {
+    name.encode(): name.lower()
+    for name in (
+        "Accept-Ranges", "Age", "Cache-Control", "Connection", "Content-Encoding",
+        "Content-Length", "Content-Range", "Content-Type", "Date", "ETag", "Expires",
+        "Last-Modified", "Server", "Transfer-Encoding", "Vary", "Via", "x-amz-id-2",
+        "x-amz-request-id", "x-amz-checksum-crc32c", "x-amz-server-side-encryption",
+        "x-goog-generation", "x-goog-hash", "x-goog-metageneration", "x-goog-storage-class",
+        "x-goog-stored-content-encoding", "x-goog-stored-content-length", "X-GUploader-UploadID",
+    )
+}  # fmt: skip
 
 
 class ReceiveBuffer:
@@ -126,6 +141,13 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._idle: IdleTimeout | None = None
         self._response: HttpResponse | None = None
         self._parser: HttpResponseParser | None = None
+        self._view = _EMPTY
+        self._collected = bytearray()
+        # Called by the parser, too. Functions of Python would take as long as all else in a head.
+        self._lines: dict[bytes, bytes] = {}
+        self._reasons: list[bytes] = []
+        self.on_header = self._lines.setdefault
+        self.on_status = self._reasons.append
         self.window: BodyWindow | None = None
         self.idle_since = 0.0
 
@@ -149,17 +171,16 @@ class HttpConnection(asyncio.BufferedProtocol):
         """
         self._method, self._byte_range, self._unpack = method, byte_range, unpack
         self._idle = idle
-        idle.progress()
         self._waiter = waiter = self._loop.create_future()
         if self._is_lost:
             self._fail(connection_lost(None))
             return waiter
         self._state = _HEAD
         self._head_is_complete = self._is_complete = False
-        self._reason = b""
+        self._lines.clear()
+        self._reasons.clear()
         self._fields: dict[str, str] = {}
         self._received = self._body_size = 0
-        self._collected = bytearray()
         self._parser = parser = self._httptools.HttpResponseParser(self)
         # As tolerant as browsers are: line feeds alone, control characters in values.
         parser.set_dangerous_leniencies(
@@ -170,6 +191,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         transport = self._transport
         transport.write(message)
         waiting = transport.get_write_buffer_size()
+        self._was_full = waiting > 0
         if waiting:
             idle.sends(transport.get_write_buffer_size, waiting)
         return waiter
@@ -177,7 +199,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     async def send(self, part: Buffer) -> None:
         """Send more of the request, at the pace at which it leaves, until there is a response."""
         view = memoryview(part).cast("B")
-        self._is_sending = True
+        self._is_sending = self._was_full = True
         transport, idle = self._transport, self._idle
         assert idle is not None
         idle.sends(transport.get_write_buffer_size, transport.get_write_buffer_size())
@@ -223,12 +245,14 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Whether more came than the response to a successful read said."""
         return self._has_excess and self.window is not None
 
-    def rest(self, now: float) -> None:
-        """Note that the response was taken."""
+    def rest(self, now: float) -> bool:
+        """Note that the response was taken. Returns whether another request can be sent."""
+        if self._is_lost or self._has_excess or self._is_sending or not self._keeps_alive:
+            return False
         self.idle_since = now
         self._state = _IDLE
         self._waiter = self._idle = self._parser = None
-        self._space = self._receive_buffer.view
+        return True
 
     def close(self) -> None:
         """Close the connection at once; what was not sent yet is dropped."""
@@ -236,6 +260,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         if waiter is not None and not waiter.cancel() and not waiter.cancelled():
             waiter.exception()  # otherwise asyncio logs that it was never retrieved
         self._state = _DONE
+        self._keeps_alive = False
+        self._drop_body()
         if self._is_made:
             self._transport.abort()
         else:
@@ -259,8 +285,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             return
         idle = self._idle
         assert idle is not None
-        idle.moved = self._loop.time()
-        idle.count += nbytes
+        idle.received(nbytes)
         try:
             if state is _DIRECT:
                 self._filled += nbytes
@@ -269,7 +294,6 @@ class HttpConnection(asyncio.BufferedProtocol):
                 else:
                     self._make_space()
             else:
-                idle.receives()
                 self._received += nbytes
                 self._parse(self._receive_buffer, nbytes)
         except Failure as failure:
@@ -305,21 +329,17 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._is_complete:
             self._has_excess = True
 
-    def on_status(self, reason: bytes) -> None:
-        if not self._is_complete:
-            self._reason += reason
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._head_is_complete:  # else it is a trailer
-            text = value.decode("utf-8", "surrogateescape").strip(" \t")
-            self._fields.setdefault(name.decode("latin-1").lower(), text)
-
     def on_headers_complete(self) -> None:
         parser = self._parser
         assert parser is not None
-        if not self._is_complete:
-            self._head_is_complete = True
-            self._status = parser.get_status_code()
+        if self._is_complete:
+            return
+        self._head_is_complete = True
+        self._status = parser.get_status_code()
+        fields = self._fields
+        for name, value in self._lines.items():  # what comes behind them are trailers
+            lower = _LOWER.get(name) or name.decode("latin-1").lower()
+            fields.setdefault(lower, value.decode("utf-8", "surrogateescape").strip(" \t"))
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
@@ -333,7 +353,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         if 100 <= self._status < 200:
             # The response is yet to come, and perhaps waits for the rest of the request.
             self._head_is_complete = False
-            self._fields, self._reason = {}, b""
+            self._fields = {}
+            self._lines.clear()
+            self._reasons.clear()
             if self._idle is not None:
                 self._idle.awaits()
         else:
@@ -385,7 +407,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         assert parser is not None
         status, method, fields = self._status, self._method, self._fields
         headers = HeaderFields(fields)
-        reason = self._reason.decode("utf-8", "surrogateescape")
+        reason = b"".join(self._reasons).decode("utf-8", "surrogateescape")
         self._response = response = HttpResponse(status, headers, reason=reason)
         if not self._is_complete:  # else the parser said it then, and has forgotten it since
             self._keeps_alive = parser.should_keep_alive()
@@ -454,21 +476,18 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _end_direct(self) -> None:
         self._has_excess = self._filled > self._length
-        space, self._space = self._space, self._receive_buffer.view
-        for each in (space, self._view):
-            with suppress(BufferError):
-                each.release()
+        self._drop_body()
         try:
             self._buffer.truncate(self._length)
             body: Buffer = self._buffer.getvalue()
         except BufferError:  # a loop that holds on to what it filled
-            body = self._buffer.getbuffer()[: self._length]
+            body = bytes(self._buffer.getbuffer()[: self._length])
+        self._buffer = _NO_STREAM
         self._end_body(body)
 
     def _end_body(self, body: Buffer) -> None:
         """All of a body of known length is here."""
         window = self.window
-        self._space = self._receive_buffer.view
         if self.is_contradicted:
             raise damaged("the server sent more than it said")
         if window is not None and window.take != window.length:
@@ -539,28 +558,40 @@ class HttpConnection(asyncio.BufferedProtocol):
         response, waiter = self._response, self._waiter
         assert response is not None
         response.body = body
-        # What the server did not want to read would be in the way of the next request.
-        self._is_sending = self._is_sending or self._transport.get_write_buffer_size() > 0
+        if self._was_full:
+            # What the server did not want to read would be in the way of the next request.
+            self._is_sending = self._is_sending or self._transport.get_write_buffer_size() > 0
+            self._wake_sender()
         # A body that idle connections kept would be memory, and no longer in the processor's cache.
         self._response, self._collected = None, bytearray()
-        self._buffer, self._view = BytesIO(), _EMPTY
         if waiter is not None and not waiter.done():
             waiter.set_result(response)
-        self._wake_sender()
 
     def _fail(self, failure: Failure) -> None:
         self._state = _DONE
         self._keeps_alive = False
-        self._space = self._receive_buffer.view
+        self._drop_body()
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_exception(failure)
         self._wake_sender()
 
     def _wake_sender(self) -> None:
+        """Whoever waits to send more goes on, or sees that there is no need."""
         room = self._room
         if room is not None and not room.done():
             room.set_result(None)
+
+    def _drop_body(self) -> None:
+        """Let go of where a body was received."""
+        space, self._space = self._space, self._receive_buffer.view
+        view, self._view = self._view, _EMPTY
+        if view is _EMPTY:
+            return
+        # A stream that is found to be garbage together with views of it complains.
+        for each in (space, view):
+            with suppress(BufferError):
+                each.release()
 
 
 #: What is sent unless the request says otherwise. Values stay as they were stored, since parts of a

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from tensorstore_py._runtime.metrics import (
     Collected,
@@ -25,20 +25,16 @@ from tensorstore_py._runtime.verbose_logging import verbose_flag
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from tensorstore_py._interface.kvstore import Buffer
     from tensorstore_py._net.message import HttpRequest, HttpResponse
 
-__all__ = ["Attempt", "attempting", "retries_of"]
+__all__ = ["Attempt", "body_bytes", "retries_of"]
 
 _HTTP = "/tensorstore/http/"
 
 
-class _Ended(NamedTuple):
-    """How an attempt went; status 0 if there was no response."""
-
-    elapsed_ms: float
-    sent: int
-    status: int
-    received: int
+#: How an attempt went: milliseconds, bytes sent, status (0 if there was no response), bytes received.
+_Ended: TypeAlias = tuple[float, int, int, int]
 
 
 class _Attempts(Metric):
@@ -69,12 +65,12 @@ class _Attempts(Metric):
         if not ends:
             return
         self._completed.add([len(ends)])
-        self._sent.add([ended.sent for ended in ends])
-        self._time_ms.add([ended.elapsed_ms for ended in ends])
-        answered = [ended for ended in ends if ended.status]
+        self._time_ms.add([elapsed_ms for elapsed_ms, _, _, _ in ends])
+        self._sent.add([sent for _, sent, _, _ in ends])
+        answered = [(status, received) for _, _, status, received in ends if status]
         if answered:
-            self._received.add([ended.received for ended in answered])
-            self._codes.add([str(ended.status) for ended in answered])
+            self._received.add([received for _, received in answered])
+            self._codes.add([str(status) for status, _ in answered])
 
     def clear(self) -> None:
         for part in self._parts:
@@ -86,6 +82,7 @@ class _Attempts(Metric):
 
 
 _ATTEMPTS: Final = register(_Attempts())
+_BEGUN: Final = (_ATTEMPTS, None)
 _verbose: Final = verbose_flag("http_transport")
 _retries: dict[str, Counter] = {}
 
@@ -100,7 +97,11 @@ def retries_of(service: str) -> Counter:
 
 
 class Attempt:
-    """One request on its way; `response` is set when there is one."""
+    """What to put around one attempt at a request.
+
+    Attributes:
+        response: to be set when there is one.
+    """
 
     __slots__ = ("_began", "_request", "response")
 
@@ -110,7 +111,7 @@ class Attempt:
 
     def __enter__(self) -> Self:
         self._began = perf_counter()
-        note((_ATTEMPTS, None))
+        note(_BEGUN)
         return self
 
     def __exit__(
@@ -122,21 +123,17 @@ class Attempt:
         elapsed_ms = 1000 * (perf_counter() - self._began)
         request, response = self._request, self.response
         status, received = (0, 0) if response is None else (response.status, len(response.body))
-        note((_ATTEMPTS, _Ended(elapsed_ms, _body_bytes(request), status, received)))
+        sent = 0 if request.body is None else body_bytes(request.body)
+        note((_ATTEMPTS, (elapsed_ms, sent, status, received)))
         if _verbose.level >= 0:
             failed = "" if kind is None else kind.__name__
             said = failed if response is None else f"{status}, {received} bytes"
             _verbose.log("%r: %s in %.3f ms", request, said, elapsed_ms)
 
 
-def attempting(request: HttpRequest) -> Attempt:
-    """What to put around one attempt at a request."""
-    return Attempt(request)
-
-
-def _body_bytes(request: HttpRequest) -> int:
-    body = request.body
-    if body is None:
-        return 0
+def body_bytes(body: Buffer | tuple[Buffer, ...]) -> int:
+    """How many bytes a body has."""
+    if type(body) is bytes:
+        return len(body)
     parts = body if isinstance(body, tuple) else (body,)
-    return sum([memoryview(part).nbytes for part in parts])
+    return sum([len(part) if type(part) is bytes else memoryview(part).nbytes for part in parts])

@@ -56,39 +56,37 @@ class IdleTimeouts:
         limit_s: for how long nothing may move.
         least_rate: how many bytes a second have to move while something does, in each span of
             `limit_s`; 0 for any.
+
+    Attributes:
+        active: those of the attempts under way.
+        rounds: the loops whose attempts are looked after.
     """
 
     def __init__(self, limit_s: float, least_rate: float = 0.0) -> None:
         self.limit_s = limit_s
         self.least_rate = least_rate
-        self._active: set[IdleTimeout] = set()
-        self._rounds: set[asyncio.AbstractEventLoop] = set()
+        self.active: set[IdleTimeout] = set()
+        self.rounds: set[asyncio.AbstractEventLoop] = set()
 
     def watch(self) -> IdleTimeout:
         """For one attempt: `with timeouts.watch() as idle`."""
         return IdleTimeout(self)
 
-    def add(self, idle: IdleTimeout) -> None:
-        """Begin to look after it."""
-        self._active.add(idle)
-        if idle.loop not in self._rounds:
-            self._rounds.add(idle.loop)
-            idle.loop.call_later(self.limit_s / 4, self._round, idle.loop)
-
-    def drop(self, idle: IdleTimeout) -> None:
-        """It is over."""
-        self._active.discard(idle)
+    def begin_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to look after the attempts of a loop."""
+        self.rounds.add(loop)
+        loop.call_later(self.limit_s / 4, self._round, loop)
 
     def _round(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        here = [idle for idle in self._active if idle.loop is loop]
+        here = [idle for idle in self.active if idle.loop is loop]
         for idle in here:
             idle.look()
             idle.judge(now)
         if here:
             loop.call_later(self.limit_s / 4, self._round, loop)
         else:
-            self._rounds.discard(loop)
+            self.rounds.discard(loop)
 
 
 class IdleTimeout:
@@ -134,9 +132,12 @@ class IdleTimeout:
 
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
-        self.loop = asyncio.get_running_loop()
-        self.moved = self._since = self.loop.time()
-        self._timeouts.add(self)
+        self.loop = loop = asyncio.get_running_loop()
+        self.moved = self._since = loop.time()
+        timeouts = self._timeouts
+        timeouts.active.add(self)
+        if loop not in timeouts.rounds:
+            timeouts.begin_round(loop)
         return self
 
     def __exit__(
@@ -145,7 +146,7 @@ class IdleTimeout:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._timeouts.drop(self)
+        self._timeouts.active.discard(self)
         if not self._gave_up or self._task is None:
             return
         # As `asyncio.timeout` does: unless other code cancelled the task, too, it goes on.
@@ -158,11 +159,14 @@ class IdleTimeout:
         self.moved = self.loop.time()
         self.count += size
 
-    def receives(self) -> None:
-        """The answer begins."""
-        if not self._is_receiving:
+    def received(self, size: int) -> None:
+        """So many bytes of the answer came."""
+        self.moved = now = self.loop.time()
+        if self._is_receiving:
+            self.count += size
+        else:
             self._is_receiving = True
-            self.moved = self._since = self.loop.time()
+            self._since = now
             self.count = 0
 
     def awaits(self) -> None:

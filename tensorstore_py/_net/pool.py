@@ -41,7 +41,7 @@ _NEXT_ADDRESS_S: Final = 0.25
 #: As much as a loop reads in one go.
 _SHARED_BUFFER: Final = 2**18
 _OWN_BUFFER: Final = 2**16
-_LEARNT: Final = 2**22
+_LEARNT: Final = 2**23
 #: Of the loop, until an aborted connection has closed its socket: two, and one more below TLS.
 _TURNS_TO_CLOSE: Final = 10
 _PORTS: Final = {"http": 80, "https": 443}
@@ -177,20 +177,19 @@ class Endpoint:
             if proxy.authorization is not None:
                 self.headers["Proxy-Authorization"] = proxy.authorization
 
-    async def acquire(self, idle: IdleTimeout) -> HttpConnection:
-        """A connection to use: an idle one, or a new one."""
+    def idle(self, now: float) -> HttpConnection | None:
+        """An idle connection to use; None if there is none."""
         connections = self._idle
         while connections:
             connection = connections.pop()
-            if connection.is_reusable and connection.idle_since > self._pool.now() - KEEP_ALIVE_S:
+            if connection.is_reusable and connection.idle_since > now - KEEP_ALIVE_S:
                 return connection
             connection.close()
-        return await self._connect(idle)
+        return None
 
-    def release(self, connection: HttpConnection) -> None:
+    def release(self, connection: HttpConnection, now: float) -> None:
         """The response was taken; use the connection again if that can be."""
-        if connection.is_reusable:
-            connection.rest(self._pool.now())
+        if connection.rest(now):
             self._idle.append(connection)
             self._pool.sweep_soon()
         else:
@@ -206,7 +205,8 @@ class Endpoint:
         """Drop the idle connections that were closed meanwhile."""
         self._idle = [each for each in self._idle if each.is_reusable]
 
-    async def _connect(self, idle: IdleTimeout) -> HttpConnection:
+    async def connect(self, idle: IdleTimeout) -> HttpConnection:
+        """A new connection to use."""
         connection = self._pool.add()
         try:
             if self._proxy is None:
@@ -215,10 +215,12 @@ class Endpoint:
                 scheme, _, name, port = _parsed(self._proxy.url)
                 await self._open(connection, scheme, name, port)
                 if self._scheme == "https":
+                    idle.progress()
                     await self._tunnel(connection, idle)
         except BaseException:
             connection.close()
             raise
+        idle.progress()
         return connection
 
     async def _open(self, connection: HttpConnection, scheme: str, name: str, port: int) -> None:

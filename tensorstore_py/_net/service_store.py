@@ -8,7 +8,7 @@ be told how to ask for one page.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.coalesce import read_coalesced
@@ -24,7 +24,7 @@ from tensorstore_py._interface.store_abilities import DirectoryListing, RangeRea
 from tensorstore_py._net.service import Paging
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 
     from tensorstore_py._interface.kvstore import ListEntry
     from tensorstore_py._net.message import HttpResponse
@@ -90,15 +90,16 @@ class EtagReads(CoalescedReads):
     def etag_of(self, generation: bytes) -> str | None:
         """The ETag, with its quotes; None if no value with an ETag has that generation."""
 
-    async def read(
+    # No coroutine around another one, which would be resumed with it each time.
+    def read(
         self,
         key: str,
         byte_range: ByteRange = WHOLE,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        return await self.read_by_get(key, byte_range, {}, if_equal, if_not_equal)
+    ) -> Coroutine[Any, Any, ReadResult]:
+        return self.read_by_get(key, byte_range, {}, if_equal, if_not_equal)
 
     async def read_by_get(
         self,

@@ -17,7 +17,7 @@ from tensorstore_py._net.byte_ranges import resolve
 from tensorstore_py._net.checksums import check_digests
 from tensorstore_py._net.connection import request_head
 from tensorstore_py._net.content_encoding import content_encodings, decoded
-from tensorstore_py._net.counts import attempting
+from tensorstore_py._net.counts import Attempt, body_bytes
 from tensorstore_py._net.failures import Failure, damaged
 from tensorstore_py._net.idle_timeout import IdleTimeout, IdleTimeouts
 from tensorstore_py._net.pool import connection_pool
@@ -70,56 +70,40 @@ class HttpTransport:
         """
         began = time.time()
         url = request.url
+        path_at = url.find("/", 8)
         # What stands before the path: scheme, host and port.
-        origin = url[: _path_start(url)]
-        with self._timeouts.watch() as idle, attempting(request) as under_way:
+        origin, target = (url[:path_at], url[path_at:]) if path_at > 0 else (url, "/")
+        with self._timeouts.watch() as idle, Attempt(request) as under_way:
             try:
                 proxy = self._proxies[origin]
             except KeyError:
                 proxy = self._proxies[origin] = proxy_for(origin_of(url))
             endpoint = connection_pool().endpoint(origin, proxy)
-            response, is_value = await self._send(request, endpoint, byte_range, idle)
+            message, parts = _message(request, endpoint, target)
+            connection = endpoint.idle(idle.moved)
+            if connection is None:
+                connection = await endpoint.connect(idle)
+            try:
+                received = connection.request(
+                    message, request.method, byte_range, self._unpack, idle
+                )
+                for part in parts:
+                    await connection.send(part)
+                response = await received
+                if connection.is_contradicted:
+                    raise damaged("the server sent more than it said")
+            except BaseException as error:
+                connection.close()
+                if isinstance(error, Failure) and error.is_prompt:
+                    endpoint.close_idle()
+                raise
+            is_value = connection.window is not None
+            endpoint.release(connection, idle.moved)
             response.time = began
             under_way.response = response
-            if is_value:
+            if is_value and (self._unpack or self._digests is not None):
                 await self._finish(request, response, byte_range, idle)
             return response
-
-    async def _send(
-        self, request: HttpRequest, endpoint: Endpoint, byte_range: ByteRange, idle: IdleTimeout
-    ) -> tuple[HttpResponse, bool]:
-        """The response, and whether it is a value, or a part of one."""
-        method, body, url, headers = request.method, request.body, request.url, request.headers
-        target = endpoint.prefix + (url[_path_start(url) :] or "/")
-        if endpoint.headers:
-            given = {name.lower() for name in headers}
-            more = {n: value for n, value in endpoint.headers.items() if n.lower() not in given}
-            headers = {**headers, **more}
-        parts: tuple[Buffer, ...] = ()
-        if body is None:
-            message = request_head(method, target, endpoint.host, headers, None)
-        else:
-            parts = body if isinstance(body, tuple) else (body,)
-            size = sum([memoryview(part).nbytes for part in parts])
-            message = request_head(method, target, endpoint.host, headers, size)
-            if size <= _SENT_AT_ONCE:
-                message, parts = b"".join((message, *parts)), ()
-        connection = await endpoint.acquire(idle)
-        try:
-            received = connection.request(message, method, byte_range, self._unpack, idle)
-            for part in parts:
-                await connection.send(part)
-            response = await received
-            if connection.is_contradicted:
-                raise damaged("the server sent more than it said")
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, Failure) and error.is_prompt:
-                endpoint.close_idle()
-            raise
-        is_value = connection.window is not None
-        endpoint.release(connection)
-        return response, is_value
 
     async def _finish(
         self, request: HttpRequest, response: HttpResponse, byte_range: ByteRange, idle: IdleTimeout
@@ -146,6 +130,19 @@ class HttpTransport:
                 idle.progress()
 
 
-def _path_start(url: str) -> int:
-    found = url.find("/", 8)
-    return len(url) if found < 0 else found
+def _message(
+    request: HttpRequest, endpoint: Endpoint, target: str
+) -> tuple[bytes, tuple[Buffer, ...]]:
+    """What to send at once, and what behind it."""
+    method, body, headers = request.method, request.body, request.headers
+    target = endpoint.prefix + target
+    if endpoint.headers:
+        given = {name.lower() for name in headers}
+        more = {n: value for n, value in endpoint.headers.items() if n.lower() not in given}
+        headers = {**headers, **more}
+    if body is None:
+        return request_head(method, target, endpoint.host, headers, None), ()
+    size = body_bytes(body)
+    head = request_head(method, target, endpoint.host, headers, size)
+    parts = body if isinstance(body, tuple) else (body,)
+    return (b"".join((head, *parts)), ()) if size <= _SENT_AT_ONCE else (head, parts)

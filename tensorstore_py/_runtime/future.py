@@ -145,7 +145,8 @@ class Future(MistakenForValue, Handle, Generic[T]):
     def __new__(
         cls, future: FutureLike[T] = _UNSET, *, loop: asyncio.AbstractEventLoop | None = None
     ) -> Self:
-        if isinstance(future, cls):
+        is_made = future is _UNSET  # by the library, for something that is under way
+        if not is_made and isinstance(future, cls):
             return future
         self = super().__new__(cls)
         self._lock = Lock()
@@ -155,10 +156,12 @@ class Future(MistakenForValue, Handle, Generic[T]):
         self._waiters = None
         self._work = None
         self._epoch = epoch()
+        if is_made:
+            return self
         if isinstance(future, Awaitable):
             cancel = bridge(future, loop, self._settled, self._fulfil, self._fail)
             self._work = CallbackWork(None, cancel, None)
-        elif future is not _UNSET:
+        else:
             self._value = future
         return self
 

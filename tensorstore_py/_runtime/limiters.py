@@ -125,13 +125,39 @@ class Semaphore(Forkable):
         super().__init__()
 
     def after_fork(self) -> None:
-        self._semaphore = asyncio.Semaphore(self.limit)
+        self._free = self.limit
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> None:
-        await self._semaphore.acquire()
+        if self._free:  # and so nobody waits
+            self._free -= 1
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except BaseException:
+            if waiter.done() and not waiter.cancelled():
+                self._pass_on()
+            elif waiter in self._waiting:
+                self._waiting.remove(waiter)
+            raise
 
     async def __aexit__(self, *error: object) -> None:
-        self._semaphore.release()
+        if self._waiting:
+            self._pass_on()
+        else:
+            self._free += 1
+
+    def _pass_on(self) -> None:
+        """Give a place to the first that waits for one; it has it before it goes on."""
+        waiting = self._waiting
+        while waiting:
+            waiter = waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._free += 1
 
 
 #: Numbers of the two queues of a budget; blocks are looked at first, see `_Ledger.fits`.

@@ -147,7 +147,7 @@ class LoopTurns:
         _future.loop_thread[0] = get_ident()
         self._driver_waits_for = turn
         try:
-            self._begin_waiting()
+            loop.call_soon(self._begin_waiting)  # where tasks begin at once
             with notified(self._interrupt):
                 while not (turn.is_over or self._is_ending or pending()):
                     loop.run_forever()
@@ -196,7 +196,7 @@ class LoopTurns:
             if self._is_attended:
                 with self._baton:
                     _future.loop_thread[0] = get_ident()
-                    self._begin_waiting()
+                    self.loop.call_soon(self._begin_waiting)
                     self.loop.run_forever()
                     _future.loop_thread[0] = None
                     with self._lock:

@@ -137,7 +137,7 @@ def test_the_environment_sets_the_rate(monkeypatch, text, rate):
 
 async def drip(timeouts, size):
     with timeouts.watch() as idle:
-        idle.receives()
+        idle.received(0)
         while True:
             await asyncio.sleep(0)
             idle.progress(size)
@@ -158,7 +158,7 @@ async def looked_at(rate, seconds, *, receiving=True, bytes_a_second=0.0, unsent
         with IdleTimeouts(60.0, rate).watch() as idle:
             began = idle.loop.time()
             if receiving:
-                idle.receives()
+                idle.received(0)
             if unsent is not None:
                 idle.sends(lambda: unsent, unsent)
             for second in range(1, seconds + 1):

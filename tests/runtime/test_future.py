@@ -608,6 +608,7 @@ REMEDY = r"call \.result\(\) or await it"
 
 @pytest.fixture
 def future():
+    assert ts.Group.keys  # loaded when it is asked for; Futures stand for groups from then on
     return ts.Future(3)
 
 

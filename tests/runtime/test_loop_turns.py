@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import closing
 from functools import partial
 from threading import Event, Thread, get_ident
 
@@ -182,11 +183,9 @@ def test_a_loop_of_another_kind_stays_on_its_thread():
         def begin(self) -> None:
             raise AssertionError("the loop knows nothing of turns")
 
-    turn, loop = Turn(), asyncio.BaseEventLoop()
-    try:
+    turn = Turn()
+    with closing(asyncio.BaseEventLoop()) as loop:
         LoopTurns(loop).drive(turn)
-    finally:
-        loop.close()
 
     assert not turn.is_over
 

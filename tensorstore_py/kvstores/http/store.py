@@ -16,7 +16,8 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from tensorstore_py.errors import SpecError, UnsupportedError
 from tensorstore_py.kvstores.http.urls import BaseUrl, check_key, join, split_base
@@ -54,7 +55,7 @@ from tensorstore_py.plugin.kvstore import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Coroutine
 
 
 __all__ = [
@@ -169,6 +170,11 @@ def etag_of(generation: bytes) -> str | None:
 _ANSWERS: Final = frozenset({203, 410})
 
 
+@lru_cache(maxsize=16)
+def _with_answers(statuses: frozenset[int]) -> frozenset[int]:
+    return statuses | _ANSWERS
+
+
 class HttpStore(EtagReads, CachedRead, KvStore):
     """Values below a URL.
 
@@ -206,15 +212,15 @@ class HttpStore(EtagReads, CachedRead, KvStore):
             unpack=True,
         )
 
-    async def read(
+    def read(
         self,
         key: str,
         byte_range: ByteRange = WHOLE,
         *,
         if_equal: bytes | None = None,
         if_not_equal: bytes | None = None,
-    ) -> ReadResult:
-        return await self._read(key, byte_range, None, if_equal, if_not_equal)
+    ) -> Coroutine[Any, Any, ReadResult]:
+        return self._read(key, byte_range, None, if_equal, if_not_equal)
 
     async def read_as_of(
         self,
@@ -227,19 +233,19 @@ class HttpStore(EtagReads, CachedRead, KvStore):
     ) -> ReadResult:
         return await self._read(key, byte_range, staleness_bound, if_equal, if_not_equal)
 
-    async def _read(
+    def _read(
         self,
         key: str,
         byte_range: ByteRange,
         staleness_bound: float | None,
         if_equal: bytes | None,
         if_not_equal: bytes | None,
-    ) -> ReadResult:
+    ) -> Coroutine[Any, Any, ReadResult]:
         freshness = None if self._says_how_fresh else _freshness(staleness_bound)
         headers = {} if freshness is None else {"Cache-Control": freshness}
         if if_not_equal in (NO_SIGN, UNKNOWN):
             if_not_equal = None  # which proves nothing
-        return await self.read_by_get(key, byte_range, headers, if_equal, if_not_equal)
+        return self.read_by_get(key, byte_range, headers, if_equal, if_not_equal)
 
     async def get(
         self,
@@ -250,13 +256,15 @@ class HttpStore(EtagReads, CachedRead, KvStore):
     ) -> HttpResponse:
         check_key(key)
         request = HttpRequest("GET", self._base.url(key), {**self._headers, **headers}, key=key)
-        response = await self._client.send(request, statuses | _ANSWERS, byte_range)
+        response = await self._client.send(request, _with_answers(statuses), byte_range)
         if byte_range.stop is None and response.size == byte_range.start > 0 == len(response.body):
             # Nothing is left there, which is said in an error that most servers give no version.
             nothing = ByteRange(byte_range.start, byte_range.start)
             return await self.get(key, nothing, headers, statuses)
         # Of what a cache kept, when it was new.
-        response.time -= whole_number(response.headers.get("Age")) or 0
+        age = response.headers.get("Age")
+        if age is not None:
+            response.time -= whole_number(age) or 0
         return response
 
     def generation_of(self, response: HttpResponse) -> bytes:

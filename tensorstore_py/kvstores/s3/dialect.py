@@ -216,6 +216,7 @@ _CHECKSUMS: Final = {
     "x-amz-checksum-sha256": "sha-256",
     "x-amz-checksum-sha1": "sha-1",
 }
+_CHECKSUM_HEADERS: Final = frozenset(_CHECKSUMS)
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}\Z")
 _REGION: Final = re.compile(r"[a-z0-9-]+\Z")
 _LONGEST_MESSAGE: Final = 1000
@@ -298,12 +299,13 @@ class S3Dialect(HttpDialect):
 
     def digests(self, headers: Mapping[str, str]) -> Mapping[str, bytes]:
         stated = {}
-        if headers.get("x-amz-checksum-type", "FULL_OBJECT") == "FULL_OBJECT":
-            for header, name in _CHECKSUMS.items():
-                text = headers.get(header)
-                if text is not None and "-" not in text:
+        given = _CHECKSUM_HEADERS.intersection(headers)
+        if given and headers.get("x-amz-checksum-type", "FULL_OBJECT") == "FULL_OBJECT":
+            for header in given:
+                text = headers[header]
+                if "-" not in text:
                     try:
-                        stated[name] = b64decode(text, validate=True)
+                        stated[_CHECKSUMS[header]] = b64decode(text, validate=True)
                     except BadBase64:
                         continue
         if not stated and not self._trusts_line:

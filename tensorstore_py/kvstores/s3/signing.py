@@ -103,11 +103,6 @@ def _covered(names: tuple[str, ...]) -> tuple[list[tuple[str, str]], str]:
     return plan, ";".join([lower for lower, _ in plan])
 
 
-def _plain(value: str) -> str:
-    """The value without blanks that say nothing."""
-    return " ".join(value.split()) if " " in value else value
-
-
 def signed_headers(
     method: str,
     url: str,
@@ -144,10 +139,14 @@ def signed_headers(
     slash = url.find("/", start)
     path, _, query = url[slash:].partition("?")
     plan, listed = _covered(tuple(sent))
+    values = {
+        name: value if " " not in value else " ".join(value.split()) for name, value in sent.items()
+    }
+    values[""] = url[start:slash]
     lines = "".join(
-        [f"{lower}:{_plain(sent[name]) if name else url[start:slash]}\n" for lower, name in plan]
+        [f"{lower}:{values[name]}\n" for lower, name in plan]
     )
-    asked = f"{method}\n{path}\n{_canonical_query(query)}\n{lines}\n{listed}\n{payload}"
+    asked = f"{method}\n{path}\n{_canonical_query(query) if query else ''}\n{lines}\n{listed}\n{payload}"
     scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
     digest = hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()
     text = f"{_ALGORITHM}\n{stamp}\n{scope}\n{digest}"
@@ -161,8 +160,6 @@ def signed_headers(
 
 
 def _canonical_query(query: str) -> str:
-    if not query:
-        return ""
     pairs = [part.partition("=") for part in query.split("&")]
     return "&".join([f"{name}={value}" for name, _, value in sorted(pairs)])
 
