@@ -123,7 +123,7 @@ def _key(rest: object, options: Mapping[str, object]) -> bytes | None:
         return None
     try:
         # Version 2 has no back references, so that equal values give equal bytes.
-        return marshal.dumps((rest, {**options}), 2)
+        return marshal.dumps((rest, {**options}), 2)  # type: ignore[arg-type]
     except ValueError:  # no text, or nested too deeply
         return None
 

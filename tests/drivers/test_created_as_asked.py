@@ -4,6 +4,8 @@ Where all of a new document was chosen to satisfy the constraints it is not comp
 Opening it again with the same constraints is, so here it is.
 """
 
+from typing import Any
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ LABELS = st.sampled_from([None, ["x", "y", "z"], ["", "y", ""]])
 
 
 @st.composite
-def layouts(draw: st.DrawFn) -> dict[str, object]:
+def layouts(draw: st.DrawFn) -> dict[str, Any]:
     each = {
         "chunk_shape": HARD_SIZES,
         "write_chunk_shape": HARD_SIZES,
@@ -39,7 +41,7 @@ def layouts(draw: st.DrawFn) -> dict[str, object]:
 
 
 @st.composite
-def keywords(draw: st.DrawFn) -> dict[str, object]:
+def keywords(draw: st.DrawFn) -> dict[str, Any]:
     domain = ts.IndexDomain(shape=draw(EXTENTS), labels=draw(LABELS))
     layout = draw(layouts())
     try:
@@ -59,7 +61,7 @@ def keywords(draw: st.DrawFn) -> dict[str, object]:
 @pytest.mark.parametrize("driver", ["zarr", "zarr3", "n5"])
 @given(asked=keywords())
 def test_what_was_created_opens_with_the_same_constraints(
-    driver: str, asked: dict[str, object]
+    driver: str, asked: dict[str, Any]
 ) -> None:
     spec = {"driver": driver, "kvstore": "memory://a/"}
     context = ts.Context()
