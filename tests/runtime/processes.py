@@ -123,3 +123,5 @@ def settle():
 def share(monkeypatch, worth):
     """Decide that waking other threads is worth it, or not, whatever a piece of work takes."""
     monkeypatch.setattr("tensorstore_py._runtime.fan_out.worth_sharing", lambda _piece_s: worth)
+    # Without a lock nobody asks.
+    monkeypatch.setattr("tensorstore_py._runtime.fan_out.interpreter_lock", lambda: True)
