@@ -1,6 +1,7 @@
 """Opening many arrays by specs that differ in a path: the same result, at less expense."""
 
 import gc
+import json
 import sys
 from typing import Any
 
@@ -186,3 +187,79 @@ class TestHowMuch:
 
         assert again[0, 0].read().result() == 5
         assert opened[1][0, 0].read().result() == 0
+
+
+class TestArraysThatNobodySaw:
+    """Each of another shape, so that nothing is known from an array before it."""
+
+    COUNT = 60
+
+    @pytest.fixture
+    def group(self, tmp_path):
+        group = ts.Group.open(f"file://{tmp_path}/", create=True).result()
+        for number in range(self.COUNT):
+            document = {
+                "zarr_format": 3,
+                "node_type": "array",
+                "shape": [300 + number, 9],
+                "data_type": "uint16",
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [30, 3]}},
+                "chunk_key_encoding": {"name": "default"},
+                "fill_value": 0,
+                "codecs": [
+                    {"name": "bytes", "configuration": {"endian": "little"}},
+                    {"name": "gzip", "configuration": {"level": 1}},
+                ],
+            }
+            (tmp_path / f"a{number}").mkdir()
+            (tmp_path / f"a{number}" / "zarr.json").write_text(json.dumps(document))
+        return group
+
+    def calls(self, work):
+        """How many Python calls a piece of work is, in this thread."""
+        calls = 0
+
+        def count(_frame, event, _argument):
+            nonlocal calls
+            calls += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            found = work()
+        finally:
+            sys.setprofile(before)
+        return calls / self.COUNT, found
+
+    @pytest.mark.parametrize(
+        ("keywords", "most"), [({}, 300), ({"dtype": np.dtype("uint16"), "rank": 2}, 340)]
+    )
+    def test_calls_that_opening_takes(self, group, context, keywords, most):
+        path = group.kvstore.path
+        specs = [spec_of(f"{path}a{number}/", kvstore="file") for number in range(self.COUNT)]
+        ts.open(specs[0], context=context, **keywords).result()
+
+        taken, arrays = self.calls(
+            lambda: [ts.open(spec, context=context, **keywords).result() for spec in specs]
+        )
+
+        assert [array.shape[0] for array in arrays] == [300 + at for at in range(self.COUNT)]
+        assert taken < most
+
+    def test_a_url_takes_as_many_as_a_spec(self, group, context):
+        path = group.kvstore.path
+        urls = [f"file://{path}a{number}/|zarr3" for number in range(self.COUNT)]
+        ts.open(urls[0], context=context).result()
+
+        taken, arrays = self.calls(lambda: [ts.open(url, context=context).result() for url in urls])
+
+        assert [array.url for array in arrays] == [f"{url}:" for url in urls]
+        assert taken < 300
+
+    def test_calls_that_listing_takes(self, group):
+        taken, found = self.calls(lambda: dict(group.members().result()))
+
+        assert {name: array.shape for name, array in found.items()} == {
+            f"a{number}": (300 + number, 9) for number in range(self.COUNT)
+        }
+        assert taken < 300
