@@ -153,7 +153,9 @@ class HttpClient:
         async with self._slots:
             response = await self._attempt(request, expected, byte_range, parse)
             if isinstance(response, _Setback):
-                retry = partial(self._attempt, expected=expected, byte_range=byte_range, parse=parse)
+                retry = partial(
+                    self._attempt, expected=expected, byte_range=byte_range, parse=parse
+                )
                 eager = resolve_ambiguous is not None
                 response = await self._again(request, instead, response, retry, eager)
         if self._budgets:

@@ -514,6 +514,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """See what the parser found of a body of which a part is wanted, or the length unknown."""
         if self._state is not _PARSED:
             return
+        self._lines.clear()  # of trailers
         collected = self._collected
         missing = self._skip - self._skipped
         if missing > 0:

@@ -33,7 +33,7 @@ __all__ = ["Attempt", "body_bytes", "retries_of"]
 _HTTP = "/tensorstore/http/"
 
 
-#: How an attempt went: milliseconds, bytes sent, status (0 if there was no response), bytes received.
+#: How an attempt went: milliseconds, bytes sent, status, bytes received; status 0: no response.
 _Ended: TypeAlias = tuple[float, int, int, int]
 
 

@@ -25,6 +25,7 @@ then waits as any other does.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from queue import Empty, SimpleQueue
 from threading import Lock, get_ident
@@ -147,7 +148,7 @@ class LoopTurns:
         _future.loop_thread[0] = get_ident()
         self._driver_waits_for = turn
         try:
-            loop.call_soon(self._begin_waiting)  # where tasks begin at once
+            self._begin_in_turn()
             with notified(self._interrupt):
                 while not (turn.is_over or self._is_ending or pending()):
                     loop.run_forever()
@@ -178,6 +179,12 @@ class LoopTurns:
         if turn is self._driver_waits_for:
             self.loop.stop()
 
+    def _begin_in_turn(self) -> None:
+        if sys.version_info >= (3, 12):
+            self.loop.call_soon(self._begin_waiting)  # in a loop that runs, tasks begin at once
+        else:
+            self._begin_waiting()
+
     def _begin_waiting(self) -> None:
         with self._lock:
             self._is_posted = False
@@ -196,7 +203,7 @@ class LoopTurns:
             if self._is_attended:
                 with self._baton:
                     _future.loop_thread[0] = get_ident()
-                    self.loop.call_soon(self._begin_waiting)
+                    self._begin_in_turn()
                     self.loop.run_forever()
                     _future.loop_thread[0] = None
                     with self._lock:

@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 _KEPT = "!$&'()*+,;=:/~"
+#: What most keys are made of.
+_PLAIN = re.compile(r"[A-Za-z0-9._~/-]*\Z", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -54,6 +56,8 @@ def encode_path(key: str, also_kept: str = "") -> str:
         >>> encode_path("a b/é")
         'a%20b/%C3%A9'
     """
+    if _PLAIN.match(key):
+        return key
     return quote_from_bytes(key.encode("utf-8", "surrogateescape"), safe=_KEPT + also_kept)
 
 

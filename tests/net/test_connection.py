@@ -1,6 +1,7 @@
 """A connection between fakes: every way in which a response may arrive, byte by byte."""
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -496,3 +497,21 @@ async def test_nothing_is_written_to_a_connection_that_closes_meanwhile(monkeypa
     talk.connection.connection_lost(ConnectionResetError())
     with pytest.raises(Failure, match="the connection was lost"):
         await received
+
+
+async def test_trailers_are_not_kept():
+    talk = Talk(2**16)
+    received = talk.request()
+    talk.transport.bring(answer(IN_CHUNKS, body=chunked(bytes(2**20), 2**16, end=b"0\r\n")), 2**16)
+    trailers = b"".join(b"T%d: %b\r\n" % (number, bytes(1000)) for number in range(8000))
+
+    tracemalloc.start()
+    try:
+        talk.transport.bring(trailers, 2**16)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(trailers) / 2
+
+    talk.transport.bring(b"\r\n")
+    assert len((await received).body) == 2**20

@@ -143,10 +143,9 @@ def signed_headers(
         name: value if " " not in value else " ".join(value.split()) for name, value in sent.items()
     }
     values[""] = url[start:slash]
-    lines = "".join(
-        [f"{lower}:{values[name]}\n" for lower, name in plan]
-    )
-    asked = f"{method}\n{path}\n{_canonical_query(query) if query else ''}\n{lines}\n{listed}\n{payload}"
+    lines = "".join([f"{lower}:{values[name]}\n" for lower, name in plan])
+    sorted_query = _canonical_query(query) if query else ""
+    asked = f"{method}\n{path}\n{sorted_query}\n{lines}\n{listed}\n{payload}"
     scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
     digest = hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()
     text = f"{_ALGORITHM}\n{stamp}\n{scope}\n{digest}"
