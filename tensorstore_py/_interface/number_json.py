@@ -88,7 +88,7 @@ def number_to_json(value: Scalar) -> object:
         return [_real_to_json(parts[:1]), _real_to_json(parts[1:])]
     if kind in "biu":
         return value.item()
-    if _integer_range(value.dtype) is not None:
+    if kind != "f" and _integer_range(value.dtype) is not None:
         return int(value)
     return _real_to_json(value.reshape(1))
 

@@ -151,6 +151,8 @@ class Zarr3Constraints:
     @property
     def rank(self) -> int | None:
         """The number of dimensions, if a member tells; all that do agree."""
+        if self.shape is not None:
+            return len(self.shape)
         return next((len(each) for each in self._dimensional().values() if each is not None), None)
 
     def _dimensional(self) -> dict[str, Sequence[object] | None]:

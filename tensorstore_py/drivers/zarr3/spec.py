@@ -105,9 +105,11 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
         return new_document(asked, schema, self._stated, stored, view)
 
     def may_contradict(self, asked: Schema) -> bool:
+        if self.schema_ is None:
+            return False  # the metadata alone speaks of more than data type and rank
         # Codecs may move dimensions and cut chunks, and say so by themselves only.
         stated = self._stated
-        return any(part is not None for part in (asked.codec, stated.codecs, stated.chunk_grid))
+        return any([asked.codec, stated.codecs, stated.chunk_grid])
 
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))
