@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,10 +108,15 @@ def _serializer(
         blank = metadata.fill_value.data or bytes(size)
         return (), FieldBytes(view, metadata.chunks, metadata.order, blank)
     to_array = _transposed(metadata, chunk, len(view.inner_shape))
-    endian = "big" if view.stored.str.startswith(">") else "little"
+    serializer = _elements_in("big" if view.stored.str.startswith(">") else "little")
+    return to_array, serializer.bind(to_array[-1].encoded if to_array else chunk)
+
+
+@cache
+def _elements_in(endian: str) -> ArrayToBytesSpec:
     serializer = parse_codec_json("zarr3", {"name": "bytes", "configuration": {"endian": endian}})
     assert isinstance(serializer, ArrayToBytesSpec)
-    return to_array, serializer.bind(to_array[-1].encoded if to_array else chunk)
+    return serializer
 
 
 def _objects_chain(metadata: ZarrMetadata, chunk: ChunkType, codecs: list[_Placed]) -> CodecChain:

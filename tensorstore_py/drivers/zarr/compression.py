@@ -6,6 +6,7 @@ comes last. As filters, null and an empty array mean the same.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, ClassVar
 
 from tensorstore_py.errors import MismatchError, SpecError
@@ -83,6 +84,7 @@ FiltersMember = Annotated[
 ]
 
 
+@cache
 def default_compressor() -> CodecModel:
     """What new arrays are compressed with if nothing is asked."""
     return parse_codec_json(_FAMILY, {"id": "blosc"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -179,6 +180,7 @@ class StoredType:
         return cls(tuple(fields))
 
     @classmethod
+    @lru_cache(maxsize=256)
     def of(cls, data_type: dtype) -> StoredType:
         """The type that new arrays of `data_type` get, in native byte order.
 
