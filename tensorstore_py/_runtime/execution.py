@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import sys
 from abc import ABC, abstractmethod
 from contextvars import copy_context
 from functools import partial
@@ -333,25 +332,6 @@ def start(
     return task.future
 
 
-def _later(
-    loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, None], context: Context | None
-) -> asyncio.Task[None]:
-    """A task that begins in the loop's next turn."""
-    return loop.create_task(coro, context=context)
-
-
-if sys.version_info >= (3, 12):
-
-    def _at_once(
-        loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, None], context: Context | None
-    ) -> asyncio.Task[None]:
-        """A task that begins here and now, up to where it waits for the first time."""
-        return asyncio.Task(coro, loop=loop, context=context, eager_start=True)
-
-else:
-    _at_once = _later
-
-
 class _LoopTask(Work, Generic[T]):
     """Work for the library's loop, begun there once; not before it is waited for if `deferred`.
 
@@ -410,9 +390,8 @@ class _LoopTask(Work, Generic[T]):
     def begin(self) -> None:
         """Begin it, on the loop, unless it was begun or cancelled."""
         if self._task is None and not self.future._settled():
-            # What is begun together does not go ahead of the others.
-            begin = _later if self._deferred else _at_once
-            self._task = begin(self._turns.loop, self._follow(), self._context)
+            loop = self._turns.loop
+            self._task = loop.create_task(self._follow(), context=self._context)
 
     async def _follow(self) -> None:
         body, self._body = self._body, None

@@ -25,7 +25,6 @@ then waits as any other does.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import deque
 from queue import Empty, SimpleQueue
 from threading import Lock, get_ident
@@ -148,7 +147,7 @@ class LoopTurns:
         _future.loop_thread[0] = get_ident()
         self._driver_waits_for = turn
         try:
-            self._begin_in_turn()
+            self._begin_waiting()
             with notified(self._interrupt):
                 while not (turn.is_over or self._is_ending or pending()):
                     loop.run_forever()
@@ -179,12 +178,6 @@ class LoopTurns:
         if turn is self._driver_waits_for:
             self.loop.stop()
 
-    def _begin_in_turn(self) -> None:
-        if sys.version_info >= (3, 12):
-            self.loop.call_soon(self._begin_waiting)  # in a loop that runs, tasks begin at once
-        else:
-            self._begin_waiting()
-
     def _begin_waiting(self) -> None:
         with self._lock:
             self._is_posted = False
@@ -203,7 +196,7 @@ class LoopTurns:
             if self._is_attended:
                 with self._baton:
                     _future.loop_thread[0] = get_ident()
-                    self._begin_in_turn()
+                    self._begin_waiting()
                     self.loop.run_forever()
                     _future.loop_thread[0] = None
                     with self._lock:

@@ -487,7 +487,7 @@ def test_a_body_elsewhere_stops_with_its_waiter():
     future = start(False, lambda: within(False, True, body))
     begun.wait()
     future.cancel()
-    start(False, lambda: asyncio.sleep(0)).result()  # a turn of the loop later
+    start(False, quiet).result()
     go_on.set()
     over.wait()
     assert done == [0]
