@@ -64,6 +64,8 @@ def named(name: str, **configuration: object) -> dict[str, Any]:
 
 CODECS = st.sampled_from([
     ["bytes", "gzip"],
+    ["zstd"],
+    [named("bytes", endian="little"), named("blosc", cname="zstd", clevel=3), "crc32c"],
     [named("transpose", order=[2, 0, 1]), named("bytes", endian="big")],
     [named("sharding_indexed", chunk_shape=[4, 4, 4])],
     [named("sharding_indexed", codecs=["bytes", "zstd"], chunk_shape=[8, 1, 4]), "crc32c"],

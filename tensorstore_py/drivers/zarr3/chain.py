@@ -13,7 +13,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self
 
 from tensorstore_py.errors import MismatchError, SpecError
-from tensorstore_py.plugin.codec import BeforeValidator, CodecModel, JsonForm, ShardedSpec
+from tensorstore_py.plugin.codec import (
+    BeforeValidator,
+    BytesToBytesSpec,
+    CodecModel,
+    JsonForm,
+    ShardedSpec,
+)
 from tensorstore_py.plugin.driver import (
     CodecSpecModel,
     codec_spec,
@@ -38,6 +44,7 @@ __all__ = [
     "completed",
     "inner_shape",
     "inside_shards",
+    "is_plain",
     "is_sharded",
     "moves_elements_only",
     "parse_codecs",
@@ -250,6 +257,11 @@ def is_sharded(codecs: Sequence[CodecModel]) -> bool:
     if len(_with_dimensions(stages.to_array)) < len(stages.to_array):
         return False
     return isinstance(stages.to_bytes, ShardedSpec)
+
+
+def is_plain(codecs: Sequence[CodecModel]) -> bool:
+    """Whether chunks are stored element after element, which says nothing of their layout."""
+    return all(isinstance(codec, BytesToBytesSpec) or codec.codec_id == "bytes" for codec in codecs)
 
 
 def inside_shards(codecs: Sequence[CodecModel]) -> tuple[CodecModel, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, ClassVar, Self
 
+from tensorstore_py.drivers.zarr3.chain import Zarr3CodecSpec, is_plain
 from tensorstore_py.drivers.zarr3.chunk_grid import bound_chains
 from tensorstore_py.drivers.zarr3.create import new_document
 from tensorstore_py.drivers.zarr3.data_type import StoredType
@@ -107,9 +108,12 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
     def may_contradict(self, asked: Schema) -> bool:
         if self.schema_ is None:
             return False  # the metadata alone speaks of more than data type and rank
-        # Codecs may move dimensions and cut chunks, and say so by themselves only.
         stated = self._stated
-        return any([asked.codec, stated.codecs, stated.chunk_grid])
+        if stated.chunk_grid is not None:
+            return True
+        model = None if asked.codec is None else asked.codec.model
+        chains = (stated.codecs, model.codecs if isinstance(model, Zarr3CodecSpec) else None)
+        return any(not is_plain(codecs) for codecs in chains if codecs is not None)
 
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))
