@@ -113,7 +113,7 @@ class PublicTransport:
                 data=request.body,
                 allow_redirects=False,
             ) as answer:
-                idle.receives()
+                idle.received(0)
                 window = self._window(byte_range, answer.status, answer.headers)
                 pieces = []
                 while piece := await answer.content.readany():

@@ -73,13 +73,16 @@ class LocalServer:
         token: the first part of all paths; empty if there is none.
     """
 
-    def __init__(self, guard: Guard, runner: web.AppRunner, host: str, port: int) -> None:
+    def __init__(
+        self, guard: Guard, runner: web.AppRunner, host: str, listening: socket.socket
+    ) -> None:
         self.host = host
-        self.port = port
+        self.port = port = listening.getsockname()[1]
         self.token = guard.token
         name = f"[{host}]" if ":" in host else host
         self.url = f"http://{name}:{port}/" + (f"{guard.token}/" if guard.token else "")
         self._runner = runner
+        self._listening = listening
         self._epoch = epoch()
         self._ended, self._end = Promise[None].new()
         self._stopping: Future[None] | None = None
@@ -152,9 +155,9 @@ class LocalServer:
             listening.close()
             await runner.cleanup()
             raise
-        address, bound, *_ = listening.getsockname()
+        address = listening.getsockname()[0]
         named = socket.gethostname() if address in ("0.0.0.0", "::") else host  # noqa: S104 - that the user has asked for
-        server = cls(guard, runner, named, bound)
+        server = cls(guard, runner, named, listening)
         _running.add(server)
         return server
 
@@ -203,6 +206,10 @@ class LocalServer:
     async def _cleanup(self) -> None:
         if self in _running:
             _running.discard(self)
+            # What connects while asyncio's server closes would fail there, and stay open.
+            with suppress(NotImplementedError):
+                asyncio.get_running_loop().remove_reader(self._listening)
+            await asyncio.sleep(0)  # those that came before are taken
             await self._runner.cleanup()
             self._ended.set_result(None)
 

@@ -95,7 +95,7 @@ def parse_known(
     if not admits_all():
         return parse(json)  # names have to be looked up
     try:
-        key = marshal.dumps((what, json), 2)
+        key = marshal.dumps((what, json), 2)  # type: ignore[arg-type]
     except ValueError:
         return parse(json)  # it is, or holds, a model
     parsed = registry.parsed

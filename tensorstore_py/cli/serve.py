@@ -69,13 +69,12 @@ def _serve(options: argparse.Namespace) -> int:
         memory_limit=memory,
         context=context,
     ).result()
-    with server:
+    with server, suppress(KeyboardInterrupt):  # that is how it is ended
         for line in _problems(server, options.formats or [""]):
             sys.stderr.write(f"{printable(line)}\n")
         sys.stdout.write(f"{to_json(_facts(server)) if options.json else _text(server)}\n")
         sys.stdout.flush()
-        with suppress(KeyboardInterrupt):  # that is how it is ended
-            server.wait()
+        server.wait()
     return DONE
 
 

@@ -38,15 +38,14 @@ def run(options: argparse.Namespace) -> int:
 
     def work() -> int:
         shown = find(options.target)
-        with view(shown, port=options.port, framed=False) as page:
+        with view(shown, port=options.port, framed=False) as page, suppress(KeyboardInterrupt):
             sys.stdout.write(f"{page.url}\n")
             sys.stdout.flush()
             if not options.no_browser and _has_windows():
                 webbrowser.open(page.url)
             if sys.stderr.isatty():
                 sys.stderr.write("Ctrl-C ends it.\n")
-            with suppress(KeyboardInterrupt):
-                page.wait()
+            page.wait()
         return DONE
 
     return tried(work)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from tensorstore_py.drivers.zarr.compression import (
     CompressorMember,
@@ -241,9 +241,9 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
 
     @classmethod
     def of(cls, json: Mapping[str, object], kept: Mapping[str, object]) -> Self:
-        members = _plain_members(json)
-        if members is not None:
-            return cls.model_construct(**members, kept=dict(kept))  # type: ignore[arg-type]
+        plain: dict[str, Any] | None = _plain_members(json)
+        if plain is not None:
+            return cls.model_construct(**plain, kept=dict(kept))  # type: ignore[return-value]
         names = ZarrConstraints.member_names()
         known = {name: json[name] for name in names if name in json}
         found = cls.parse_document(known, _REQUIRED)

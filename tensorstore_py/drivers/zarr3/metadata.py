@@ -11,7 +11,7 @@ import json as json_module
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -333,9 +333,9 @@ class Zarr3Metadata(Zarr3Constraints, ArrayMetadata):
         for name in _REQUIRED:
             if name not in json:
                 raise SpecError("this member is required", (name,))
-        members = _plain_members(json)
-        if members is not None:
-            return cls(**members, kept=kept)  # type: ignore[arg-type]
+        plain: dict[str, Any] | None = _plain_members(json)
+        if plain is not None:
+            return cls(**plain, kept=kept)
         stated = Zarr3Constraints.parse(json)
         data_type, codecs, shape = stated.data_type, stated.codecs, stated.shape
         assert data_type is not None
