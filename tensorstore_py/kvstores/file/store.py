@@ -54,6 +54,11 @@ __all__ = ["FileStore"]
 T = TypeVar("T")
 
 Outcomes = Sequence[TimestampedStorageGeneration | Exception]
+#: Directories whose names are to be synchronized once for several changes; by path, with a key each.
+Unsynced = dict[str, str]
+
+#: A value of so many bytes takes longer to copy than the interpreter to change hands.
+_MUCH_BYTES: Final = 2**15
 _STAGE_ATTEMPTS: Final = 100
 _TURNS: Final = IoLock()
 
@@ -108,15 +113,19 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
 
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
         # Writes that wait for the disk, or copy much, leave the interpreter to others: no I/O lock.
-        short = len(keys) > 1 and not self._sync
+        short = len(keys) > 1 and not self._sync and _mean_bytes(values) < _MUCH_BYTES
+        unsynced: Unsynced = {}
         with _TURNS.acquire() if short else nullcontext(), self._places:
             for key, value in zip(keys, values, strict=True):
                 check_key(key)
                 try:
-                    self._change(key, value, None)
+                    self._change(key, value, None, unsynced)
                 except OSError as error:
                     action = "delete" if value is None else "write"
-                    self._retry(error, action, key, partial(self._change, key, value, None))
+                    again = partial(self._change, key, value, None, unsynced)
+                    self._retry(error, action, key, again)
+            for key in unsynced.values():
+                self._sync_name(key)
 
     async def update_values(
         self, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
@@ -206,14 +215,26 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
                 where = error.filename or ""
                 self._retry(error, "delete", where, lambda: self._delete_range(key_range))
 
-    def _change(self, key: str, value: Buffer | None, if_equal: bytes | None) -> bytes:
+    def _change(
+        self,
+        key: str,
+        value: Buffer | None,
+        if_equal: bytes | None,
+        unsynced: Unsynced | None = None,
+    ) -> bytes:
         if value is None:
-            return self._delete(key, if_equal)
+            return self._delete(key, if_equal, unsynced)
         if self._mode == "non_atomic":
-            return self._write_in_place(key, value, if_equal)
-        return self._write(key, (value,), if_equal)
+            return self._write_in_place(key, value, if_equal, unsynced)
+        return self._write(key, (value,), if_equal, unsynced)
 
-    def _write(self, key: str, parts: Sequence[Segment], if_equal: bytes | None) -> bytes:
+    def _write(
+        self,
+        key: str,
+        parts: Sequence[Segment],
+        if_equal: bytes | None,
+        unsynced: Unsynced | None = None,
+    ) -> bytes:
         stage = self._stage(key, create=if_equal in (None, UNKNOWN, NO_VALUE))
         if stage is None:
             return UNKNOWN
@@ -232,13 +253,18 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
                 os.fsync(stage.fd)
             stage.publish(key)
             # The old value's name is gone already: an error from here on is about durability.
-            if self._sync:
-                self._sync_name(key)
+            self._name_changed(key, unsynced)
             return generation
         finally:
             stage.release()
 
-    def _write_in_place(self, key: str, value: Buffer, if_equal: bytes | None) -> bytes:
+    def _write_in_place(
+        self,
+        key: str,
+        value: Buffer,
+        if_equal: bytes | None,
+        unsynced: Unsynced | None = None,
+    ) -> bytes:
         present = present_at(key)
         if if_equal not in (None, UNKNOWN, present.generation):
             return UNKNOWN
@@ -254,8 +280,7 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
                 os.fsync(fd)
         finally:
             os.close(fd)
-        if self._sync:
-            self._sync_name(key)
+        self._name_changed(key, unsynced)
         return generation
 
     def _splice_in_place(self, key: str, segments: Sequence[Segment], if_equal: bytes) -> bytes:
@@ -274,7 +299,7 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
                 found.append(segment)
         return self._write_in_place(key, joined(found), if_equal)
 
-    def _delete(self, key: str, if_equal: bytes | None) -> bytes:
+    def _delete(self, key: str, if_equal: bytes | None, unsynced: Unsynced | None = None) -> bytes:
         locks = self._mode in ("os", "lockfile")
         stage = self._stage(key, create=False) if locks else None
         try:
@@ -287,9 +312,17 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
         finally:
             if stage is not None:
                 stage.release()
-        if self._sync:
-            self._sync_name(key)
+        self._name_changed(key, unsynced)
         return NO_VALUE
+
+    def _name_changed(self, key: str, unsynced: Unsynced | None) -> None:
+        """Make a new or removed name survive: now, or when the caller is done with its others."""
+        if not self._sync:
+            return
+        if unsynced is None:
+            self._sync_name(key)
+        else:
+            unsynced[os.path.dirname(key)] = key
 
     def _sync_name(self, key: str) -> None:
         """Make what the key's directory says survive, tried again by itself.
@@ -298,6 +331,8 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
         """
         try:
             sync_directory(key)
+        except FileNotFoundError:
+            return  # a concurrent delete_range removed the directory, and the name with it
         except OSError as error:
             self._retry(error, "sync the directory of", key, lambda: sync_directory(key))
 
@@ -345,3 +380,8 @@ def _tried(action: Callable[[], T]) -> T | Exception:
         return action()
     except Exception as error:  # noqa: BLE001 - the caller says whose it is
         return error
+
+
+def _mean_bytes(values: Sequence[Buffer | None]) -> float:
+    """How much a change of several values copies for each of them."""
+    return sum(memoryview(value).nbytes for value in values if value is not None) / len(values)

@@ -328,6 +328,32 @@ class TestDurable(FileSuite):
         self.set(store, prefix + "a", None)
         assert done[3:] == ["directory"]
 
+    def test_values_of_a_batch_share_the_sync_of_their_directory(self, store, prefix, monkeypatch):
+        done = []
+        fsync, replace = os.fsync, os.replace
+
+        def note_fsync(fd):
+            status = os.fstat(fd)
+            done.append(status.st_ino if stat.S_ISDIR(status.st_mode) else "file")
+            fsync(fd)
+
+        def note_replace(old, new):
+            done.append("rename")
+            replace(old, new)
+
+        for name in ("x", "y"):
+            os.makedirs(prefix + name)
+        directories = [os.stat(prefix + name).st_ino for name in ("x", "y")]
+        monkeypatch.setattr(os, "fsync", note_fsync)
+        monkeypatch.setattr(os, "replace", note_replace)
+
+        keys = [prefix + name for name in ("x/a", "y/a", "x/b", "y/b")]
+        drive(store, lambda: store.write_values(keys, [b"1", b"2", b"3", b"4"]))
+        assert done == ["file", "rename"] * 4 + directories
+        done.clear()
+        drive(store, lambda: store.write_values(keys, [None, b"5", None, None]))
+        assert done == ["file", "rename", *directories]
+
 
 class TestLockfileMode(FileSuite):
     @pytest.fixture
