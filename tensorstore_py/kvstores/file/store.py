@@ -116,16 +116,18 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
         short = len(keys) > 1 and not self._sync and _mean_bytes(values) < _MUCH_BYTES
         unsynced: Unsynced = {}
         with _TURNS.acquire() if short else nullcontext(), self._places:
-            for key, value in zip(keys, values, strict=True):
-                check_key(key)
-                try:
-                    self._change(key, value, None, unsynced)
-                except OSError as error:
-                    action = "delete" if value is None else "write"
-                    again = partial(self._change, key, value, None, unsynced)
-                    self._retry(error, action, key, again)
-            for key in unsynced.values():
-                self._sync_name(key)
+            try:
+                for key, value in zip(keys, values, strict=True):
+                    check_key(key)
+                    try:
+                        self._change(key, value, None, unsynced)
+                    except OSError as error:
+                        action = "delete" if value is None else "write"
+                        again = partial(self._change, key, value, None, unsynced)
+                        self._retry(error, action, key, again)
+            finally:
+                for key in unsynced.values():
+                    self._sync_name(key)
 
     async def update_values(
         self, keys: Sequence[str], changes: Sequence[ReadModifyWrite]
