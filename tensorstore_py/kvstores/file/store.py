@@ -54,7 +54,7 @@ __all__ = ["FileStore"]
 T = TypeVar("T")
 
 Outcomes = Sequence[TimestampedStorageGeneration | Exception]
-#: Directories whose names are to be synchronized once for several changes; by path, with a key each.
+#: Directories whose names are synchronized once for several changes: path to one of the keys.
 Unsynced = dict[str, str]
 
 #: A value of so many bytes takes longer to copy than the interpreter to change hands.
