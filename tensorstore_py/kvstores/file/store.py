@@ -54,11 +54,9 @@ __all__ = ["FileStore"]
 T = TypeVar("T")
 
 Outcomes = Sequence[TimestampedStorageGeneration | Exception]
-#: Directories whose names are synchronized once for several changes: path to one of the keys.
+#: Directories to synchronize once, after several changes: by path, with a key of each.
 Unsynced = dict[str, str]
 
-#: A value of so many bytes takes longer to copy than the interpreter to change hands.
-_MUCH_BYTES: Final = 2**15
 _STAGE_ATTEMPTS: Final = 100
 _TURNS: Final = IoLock()
 
@@ -113,7 +111,7 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
 
     async def write_values(self, keys: Sequence[str], values: Sequence[Buffer | None]) -> None:
         # Writes that wait for the disk, or copy much, leave the interpreter to others: no I/O lock.
-        short = len(keys) > 1 and not self._sync and _mean_bytes(values) < _MUCH_BYTES
+        short = len(keys) > 1 and not self._sync
         unsynced: Unsynced = {}
         with _TURNS.acquire() if short else nullcontext(), self._places:
             try:
@@ -382,8 +380,3 @@ def _tried(action: Callable[[], T]) -> T | Exception:
         return action()
     except Exception as error:  # noqa: BLE001 - the caller says whose it is
         return error
-
-
-def _mean_bytes(values: Sequence[Buffer | None]) -> float:
-    """How much a change of several values copies for each of them."""
-    return sum(memoryview(value).nbytes for value in values if value is not None) / len(values)

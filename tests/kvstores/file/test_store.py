@@ -354,6 +354,21 @@ class TestDurable(FileSuite):
         drive(store, lambda: store.write_values(keys, [None, b"5", None, None]))
         assert done == ["file", "rename", *directories]
 
+    def test_a_directory_that_others_removed_meanwhile_needs_no_sync(
+        self, store, prefix, monkeypatch
+    ):
+        replace = os.replace
+
+        def replace_and_lose(old, new):
+            replace(old, new)
+            os.unlink(new)
+            os.rmdir(os.path.dirname(new))
+
+        monkeypatch.setattr(os, "replace", replace_and_lose)
+
+        self.set(store, prefix + "x/a", b"1")
+        assert os.listdir(prefix) == []
+
 
 class TestLockfileMode(FileSuite):
     @pytest.fixture
