@@ -23,11 +23,15 @@ from tensorstore_py._index import identity
 from tensorstore_py._interface.byte_range import WHOLE, ByteRange
 from tensorstore_py._interface.chunk_grid import RegularAxis
 from tensorstore_py._interface.chunk_keys import OuterKeys
+from tensorstore_py._interface.generation import UNKNOWN
 from tensorstore_py._interface.key_range import KeyRange
+from tensorstore_py._interface.kvstore import ReadResult
 from tensorstore_py._interface.new_array import exhausted
 from tensorstore_py._interface.sharded import Sharded
 from tensorstore_py._interface.store_abilities import (
+    BulkRead,
     CachedRead,
+    RangeRead,
     read_as_of,
     read_parts,
     read_values,
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
     from tensorstore_py._interface.codec_chain import CodecChain
     from tensorstore_py._interface.driver import ResizeRequest
     from tensorstore_py._interface.generation import TimestampedStorageGeneration
-    from tensorstore_py._interface.kvstore import Buffer, KvStore, ReadResult
+    from tensorstore_py._interface.kvstore import Buffer, KvStore
     from tensorstore_py._spec.dtype import dtype
     from tensorstore_py._spec.schema import Schema
 
@@ -114,6 +118,12 @@ class ChunkSource(ABC):
         if_not_equal: bytes | None = None,
     ) -> ReadResult:
         """The stored bytes of a chunk, or a part of them; conditions as for `KvStore.read`."""
+
+    async def ranges(
+        self, cell: Cell, ranges: Sequence[ByteRange], generation: bytes
+    ) -> Sequence[ReadResult]:
+        """Parts of the stored bytes of a chunk, each a value only if it is of that generation."""
+        return [await self.read(cell, each, if_equal=generation) for each in ranges]
 
     async def parts(
         self, cell: Cell, ranges: Sequence[ByteRange], size: int
@@ -189,6 +199,23 @@ class StoredChunks(ChunkSource):
                 store, key, byte_range, since, if_equal=if_equal, if_not_equal=if_not_equal
             )
         return store.read(key, byte_range, if_equal=if_equal, if_not_equal=if_not_equal)
+
+    async def ranges(
+        self, cell: Cell, ranges: Sequence[ByteRange], generation: bytes
+    ) -> Sequence[ReadResult]:
+        store = self.store
+        # Where a call costs about as much as it moves, one call finds the value once for all.
+        if len(ranges) == 1 or not (isinstance(store, BulkRead) and isinstance(store, RangeRead)):
+            return await super().ranges(cell, ranges, generation)
+        results = await store.read_ranges(self.key(cell), ranges)
+        if generation == UNKNOWN:
+            return results
+        return [
+            each
+            if each.stamp.generation == generation
+            else ReadResult("unspecified", b"", each.stamp)
+            for each in results
+        ]
 
     def parts(
         self, cell: Cell, ranges: Sequence[ByteRange], size: int

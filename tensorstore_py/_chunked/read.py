@@ -31,10 +31,12 @@ from tensorstore_py._chunked.shard import (
     OpenShard,
     ShardChangedError,
     descend,
+    in_groups,
     inner_array,
     inner_grid,
     unchanged,
 )
+from tensorstore_py._interface.byte_range import ByteRange
 from tensorstore_py._runtime.buffers import scratch, staging_buffer
 from tensorstore_py._runtime.fan_out import fan_out, offload
 from tensorstore_py._runtime.lru_cache import LruCache
@@ -467,42 +469,49 @@ class _InnerReader:
         if self._pool is not None and len(batches) == 1 and len(batches[0].members) == 1:
             await self._serve_one(self._pool, batches[0])
             return
+        # Local files are opened once for some batches; far away, each is a request of its own.
+        together = RUN_BYTES if self._inline and self._pool is None else 0
+        groups = in_groups(batches, together)
         count = sum([len(batch.members) for batch in batches])
-        each_count = max(1, count // max(1, len(batches)))
+        each_count = max(1, count // max(1, len(groups)))
         await fan_out(
             self._inline,
-            batches,
-            partial(self._serve_batch, demand),
-            count=len(batches),
+            groups,
+            partial(self._serve_group, demand),
+            count=len(groups),
             width=self._array.source.width,
             step_bytes=each_count * self._unit_bytes,
             step_pieces=each_count if demand.awaited else None,
             awaited=demand.awaited,
         )
 
-    async def _serve_batch(self, demand: _Demand, batch: Batch[_Inner]) -> None:
+    async def _serve_group(self, demand: _Demand, group: Sequence[Batch[_Inner]]) -> None:
         pool = self._pool
-        size = (
-            batch.stop
-            - batch.start
-            + self._unit_bytes * (1 if pool is None else len(batch.members))
-        )
-        work = partial(self._decode, demand, batch)
+        inner = [each for batch in group for each, _, _ in batch.members]
+        size = sum([batch.stop - batch.start for batch in group])
+        size += self._unit_bytes * (1 if pool is None else len(inner))
+        work = partial(self._decode, demand, inner)
         if pool is not None:
-            work = partial(self._decode_and_keep, pool, batch)
-        fetch = partial(self._fetch, batch, work)
+            work = partial(self._decode_and_keep, pool, inner)
+        fetch = partial(self._fetch, group, work)
         await self._array.limits.holding(self._inline, size, fetch)
 
-    async def _fetch(self, batch: Batch[_Inner], work: Callable[[Sequence[Buffer]], T]) -> T:
-        values = batch.values(await self._shard.fetch(batch.start, batch.stop))
+    async def _fetch(
+        self, group: Sequence[Batch[_Inner]], work: Callable[[Sequence[Buffer]], T]
+    ) -> T:
+        ranges = [ByteRange(batch.start, batch.stop) for batch in group]
+        fetched = await self._shard.fetch_several(ranges)
+        values: list[Buffer] = []
+        for batch, data in zip(group, fetched, strict=True):
+            values += batch.values(data)
         return await offload(self._inline, partial(work, values))
 
-    def _decode(self, demand: _Demand, batch: Batch[_Inner], values: Sequence[Buffer]) -> None:
+    def _decode(self, demand: _Demand, inner: Sequence[_Inner], values: Sequence[Buffer]) -> None:
         if demand.plan is not None and demand.length > 1:
-            slices = [wanted[0] for (_, wanted), _, _ in batch.members]
+            slices = [wanted[0] for _, wanted in inner]
             self._decoder.decode_slices(demand.plan, slices, values, demand.length)
             return
-        for ((cell, wanted), _, _), data in zip(batch.members, values, strict=True):
+        for (cell, wanted), data in zip(inner, values, strict=True):
             self._decoder.decode(cell, data, wanted)
 
     # ------------------------------------------------------------------------------ through a pool
@@ -522,9 +531,9 @@ class _InnerReader:
         return CachedChunk(self._decoder.decoded(cell, data), self._shard.generation, 0.0)
 
     def _decode_and_keep(
-        self, pool: PoolPart, batch: Batch[_Inner], values: Sequence[Buffer]
+        self, pool: PoolPart, inner: Sequence[_Inner], values: Sequence[Buffer]
     ) -> None:
-        for ((cell, wanted), _, _), data in zip(batch.members, values, strict=True):
+        for (cell, wanted), data in zip(inner, values, strict=True):
             kept = self._decoded(cell, data)
             assert kept.chunk is not None
             pool.cache.put((pool.scope, cell), kept)
@@ -536,7 +545,7 @@ class _InnerReader:
         size = batch.stop - batch.start + self._unit_bytes
 
         async def read(_: CachedChunk | None) -> CachedChunk:
-            fetch = partial(self._fetch, batch, lambda values: self._decoded(cell, values[0]))
+            fetch = partial(self._fetch, (batch,), lambda values: self._decoded(cell, values[0]))
             return await self._array.limits.holding(self._inline, size, fetch)
 
         key, since = (pool.scope, cell), float("-inf")

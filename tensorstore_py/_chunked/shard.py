@@ -33,7 +33,15 @@ from tensorstore_py._runtime.retry import CONFLICTS
 from tensorstore_py.errors import DataLossError, OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import (
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from types import EllipsisType
     from typing import Any
 
@@ -54,6 +62,7 @@ __all__ = [
     "c_strides",
     "descend",
     "descend_axes",
+    "in_groups",
     "inner_array",
     "inner_grid",
     "inner_number",
@@ -231,15 +240,22 @@ class OpenShard(ChunkSource):
             ShardChangedError: it was replaced or deleted since its index was read.
             DataLossError: it is shorter than its index says.
         """
+        (value,) = await self.fetch_several([ByteRange(start, stop)])
+        return value
+
+    async def fetch_several(self, ranges: Sequence[ByteRange]) -> list[Buffer]:
+        """The same for several ranges, by one call where the store can.
+
+        Raises:
+            ShardChangedError, DataLossError: as `fetch`.
+        """
         try:
-            result = await self._outer.read(
-                self._cell, ByteRange(start, stop), if_equal=self.generation
-            )
+            results = await self._outer.ranges(self._cell, ranges, self.generation)
         except OutOfRangeError as error:
             raise DataLossError(f"shard is shorter than its index says: {error}") from error
-        if result.state != "value":
+        if any(result.state != "value" for result in results):
             raise ShardChangedError
-        return result.value
+        return [result.value for result in results]
 
     def batches(
         self, wanted: Iterable[tuple[Cell, W]]
@@ -334,6 +350,20 @@ def _grouped(stored: list[tuple[M, int, int]], gap: int, most: int | None) -> li
             last.members.append(member)
             grouped[-1] = Batch(last.start, max(stop, last.stop), last.members)
     return grouped
+
+
+def in_groups(batches: Sequence[Batch[M]], most: int) -> list[list[Batch[M]]]:
+    """Neighbouring batches of up to so many bytes together; a larger one is by itself."""
+    groups: list[list[Batch[M]]] = []
+    size = most
+    for batch in batches:
+        length = batch.stop - batch.start
+        if size + length > most:
+            groups.append([])
+            size = 0
+        groups[-1].append(batch)
+        size += length
+    return groups
 
 
 @lru_cache

@@ -11,7 +11,8 @@ import tensorstore_py as ts
 from tensorstore_py.kvstores.file import FileStore
 from tensorstore_py.kvstores.file.resources import FileIoLocking
 from tensorstore_py.kvstores.memory import MemoryStore, SharedMap
-from tests.chunked.stores import Hooked, counting, once, opened
+from tensorstore_py.plugin.kvstore import BulkRead
+from tests.chunked.stores import Hooked, counting, once, opened, sharding
 from tests.runtime.processes import occupy_workers
 
 #: A shard of 4 x 4 chunks of 4 x 4 bytes, without compression, so that a chunk is 16 bytes.
@@ -102,6 +103,62 @@ class TestReads:
         filled(array)
         read = lambda: array[5, 9].read().result()  # noqa: E731
         assert cost(store, read) == (3, INDEX_BYTES + (4 * 16 + 4) + 4, 0)
+
+
+class Local(Hooked, BulkRead):
+    """A store, as local files are, whose calls cost about as much as they move."""
+
+    async def read_ranges(self, key, ranges):
+        self.before("read_ranges", key)
+        return await super().read_ranges(key, ranges)
+
+    async def read_values(self, keys, room):
+        return [result.value or None for result in [await self.read(key) for key in keys]]
+
+    async def read_parts(self, key, ranges, size):
+        return None
+
+
+class TestChunksThatLieApart:
+    """A column of inner chunks that are larger than the gaps across which a read goes on."""
+
+    SHAPE = (256, 256)
+    COLUMN = (slice(None), slice(64, 128))
+
+    def array_in(self, store):
+        members = {
+            "metadata": {
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [256, 256]}},
+                "codecs": sharding([64, 64], ["bytes"]),
+            }
+        }
+        return opened(store, create=True, dtype="uint16", shape=self.SHAPE, members=members)
+
+    @pytest.mark.parametrize("wide", [2, 64], ids=["registered", "planned"])
+    def test_are_fetched_from_a_local_store_by_one_call(self, wide):
+        store = Local()
+        array = self.array_in(store)
+        data = filled(array)
+        part = (slice(None), slice(64, 64 + wide))
+        found = []
+        action = lambda: found.append(array[part].read().result())  # noqa: E731
+        assert cost(store, action) == (1 + 1, INDEX_BYTES + 4 * 64 * 64 * 2, 0)
+        np.testing.assert_array_equal(found[0], data[part])
+
+    def test_are_fetched_from_any_other_store_one_by_one(self, store):
+        array = self.array_in(store)
+        data = filled(array)
+        found = []
+        action = lambda: found.append(array[self.COLUMN].read().result())  # noqa: E731
+        assert cost(store, action)[0] == 1 + 4
+        np.testing.assert_array_equal(found[0], data[self.COLUMN])
+
+    def test_are_all_of_one_version_of_the_shard(self):
+        store = Local()
+        array = self.array_in(store)
+        filled(array)
+        store.before = once(lambda: array.write(7).result(), "read_ranges", "a/c/0/0")
+        assert np.all(array[self.COLUMN].read().result() == 7)
 
 
 class TestWholeShards:

@@ -50,13 +50,19 @@ class TestSwitchCost:
 
     def test_is_the_median_of_the_longest_bout(self, monkeypatch):
         # Each round reads the clock twice: before and after.
-        on_one_core = [0.0, 0.01, 1.0, 1.01, 2.0, 2.01]
-        on_two = [10.0, 15.0, 20.0, 20.25, 30.0, 30.125]
+        us = 1e-6
+        on_one_core = [0.0, us, 1.0, 1.0 + us, 2.0, 2.0 + us]
+        on_two = [0.0, 5.0, 0.0, 64 * us, 0.0, 32 * us]
         clock = iter([*on_one_core, *on_two, *on_one_core])
         monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
         monkeypatch.setattr(module, "_BOUTS", 3)
         monkeypatch.setattr(module, "_ROUNDS", 3)
-        assert switch_cost_s() == 0.125
+        assert switch_cost_s() == 32 * us
+
+    @pytest.mark.parametrize(("measured", "taken"), [(7e-6, 30e-6), (165e-6, 50e-6)])
+    def test_is_no_matter_of_what_else_the_machine_does(self, monkeypatch, measured, taken):
+        monkeypatch.setattr(module, "_bout", lambda: measured)
+        assert switch_cost_s() == taken
 
     def test_where_no_thread_can_be_had_nothing_is_worth_sharing(self, monkeypatch):
         def refuse(_self):
