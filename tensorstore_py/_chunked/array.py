@@ -207,7 +207,10 @@ class StoredChunks(ChunkSource):
         # Where a call costs about as much as it moves, one call finds the value once for all.
         if len(ranges) == 1 or not (isinstance(store, BulkRead) and isinstance(store, RangeRead)):
             return await super().ranges(cell, ranges, generation)
-        results = await store.read_ranges(self.key(cell), ranges)
+        try:
+            results = await store.read_ranges(self.key(cell), ranges)
+        except OutOfRangeError:  # of this generation, or of a shorter value that came meanwhile
+            return await super().ranges(cell, ranges, generation)
         if generation == UNKNOWN:
             return results
         return [

@@ -71,11 +71,6 @@ _SAMPLE = 8
 _BOUTS = 6
 _ROUNDS = 5
 
-#: With less than this threads share pieces that one does as soon; with more, one does those alone
-#: that two end sooner.
-_LEAST_S: Final = 30e-6
-_MOST_S: Final = 50e-6
-
 #: How long to wait for an `IoLock`, and how many stretches after that do not take it at all.
 _PATIENCE_S: Final = 0.002
 _FREE: Final = 64
@@ -92,8 +87,6 @@ def switch_cost_s() -> float:
 
     The median of some rounds; of several bouts the longest, each with a thread of its own: two
     threads that happen to be on one core have the lock sooner, but then they do not run at a time.
-    What other programs do meanwhile must not decide for good how many threads work, so it is no
-    less than `_LEAST_S` and no more than `_MOST_S`.
     """
     # An extension that was not made for it turns the lock on when it is imported, at any time.
     return _measured_switch_s() if interpreter_lock() else 0.0
@@ -101,8 +94,7 @@ def switch_cost_s() -> float:
 
 @cache
 def _measured_switch_s() -> float:
-    longest = max(_bout() for _ in range(_BOUTS))
-    return longest if longest == float("inf") else min(max(longest, _LEAST_S), _MOST_S)
+    return max(_bout() for _ in range(_BOUTS))
 
 
 def _bout() -> float:

@@ -160,6 +160,18 @@ class TestChunksThatLieApart:
         store.before = once(lambda: array.write(7).result(), "read_ranges", "a/c/0/0")
         assert np.all(array[self.COLUMN].read().result() == 7)
 
+    def test_of_a_shard_that_became_shorter_are_of_its_new_version(self):
+        store = Local()
+        array = self.array_in(store)
+        filled(array)
+
+        def shorten():
+            array.write(0).result()
+            array[:1, 64:65].write(7).result()
+
+        store.before = once(shorten, "read_ranges", "a/c/0/0")
+        assert np.count_nonzero(array[self.COLUMN].read().result()) == 1
+
 
 class TestWholeShards:
     @pytest.mark.parametrize("codecs", [["bytes"], ["bytes", "zstd"]], ids=str)
