@@ -287,7 +287,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
 
         def make() -> M:
             metadata = self.new_document(asked)
-            if self.may_contradict(asked):
+            if self.may_contradict(asked, metadata):
                 self.check_metadata(metadata)
             return metadata
 
@@ -371,7 +371,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
             MismatchError: constraints contradict each other.
         """
 
-    def may_contradict(self, asked: Schema) -> bool:
+    def may_contradict(self, asked: Schema, metadata: M) -> bool:
         """Whether a document of `new_document` may contradict what was asked, and is compared.
 
         Not where each of its members was chosen to satisfy the constraints.

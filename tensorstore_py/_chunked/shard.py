@@ -355,10 +355,10 @@ def _grouped(stored: list[tuple[M, int, int]], gap: int, most: int | None) -> li
 def in_groups(batches: Sequence[Batch[M]], most: int) -> list[list[Batch[M]]]:
     """Neighbouring batches of up to so many bytes together; a larger one is by itself."""
     groups: list[list[Batch[M]]] = []
-    size = most
+    size = 0
     for batch in batches:
         length = batch.stop - batch.start
-        if size + length > most:
+        if not groups or size + length > most:
             groups.append([])
             size = 0
         groups[-1].append(batch)

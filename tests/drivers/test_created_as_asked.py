@@ -64,6 +64,7 @@ def named(name: str, **configuration: object) -> dict[str, Any]:
 
 CODECS = st.sampled_from([
     ["bytes", "gzip"],
+    [],
     ["zstd"],
     [named("bytes", endian="little"), named("blosc", cname="zstd", clevel=3), "crc32c"],
     [named("transpose", order=[2, 0, 1]), named("bytes", endian="big")],

@@ -120,7 +120,7 @@ class N5Spec(ChunkedSpec[N5Metadata]):
         except SpecError as error:
             raise error.inside("metadata") from None
 
-    def may_contradict(self, asked: Schema) -> bool:
+    def may_contradict(self, asked: Schema, metadata: N5Metadata) -> bool:
         return self.metadata is not _NOTHING
 
     def check_metadata(self, metadata: N5Metadata) -> None:

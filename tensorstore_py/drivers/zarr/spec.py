@@ -147,7 +147,7 @@ class ZarrSpec(FieldSpec[ZarrMetadata]):
         spec.check_asked()
         return spec
 
-    def may_contradict(self, asked: Schema) -> bool:
+    def may_contradict(self, asked: Schema, metadata: ZarrMetadata) -> bool:
         return False
 
     async def open_within(self, transaction: Transaction | None) -> Driver:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, ClassVar, Self
 
-from tensorstore_py.drivers.zarr3.chain import Zarr3CodecSpec, is_plain
+from tensorstore_py.drivers.zarr3.chain import is_plain
 from tensorstore_py.drivers.zarr3.chunk_grid import bound_chains
 from tensorstore_py.drivers.zarr3.create import new_document
 from tensorstore_py.drivers.zarr3.data_type import StoredType
@@ -105,15 +105,15 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
             schema = self._stated.info(view, asked.rank).constrain(asked)
         return new_document(asked, schema, self._stated, stored, view)
 
-    def may_contradict(self, asked: Schema) -> bool:
+    def may_contradict(self, asked: Schema, metadata: Zarr3Metadata) -> bool:
         if self.schema_ is None:
             return False  # the metadata alone speaks of more than data type and rank
         stated = self._stated
         if stated.chunk_grid is not None:
             return True
-        model = None if asked.codec is None else asked.codec.model
-        chains = (stated.codecs, model.codecs if isinstance(model, Zarr3CodecSpec) else None)
-        return any(not is_plain(codecs) for codecs in chains if codecs is not None)
+        # A layout may take codecs that move dimensions or cut chunks, beside those that were named.
+        named = asked.codec is not None or stated.codecs is not None
+        return named and not is_plain(metadata.codecs)
 
     def info_of(self, metadata: Zarr3Metadata) -> ArrayInfo:
         return metadata.info(self.view_of(metadata))
