@@ -37,7 +37,10 @@ def layouts(draw: st.DrawFn) -> dict[str, Any]:
         "inner_order_soft_constraint": ORDERS,
         "grid_origin": st.just([0] * RANK),
     }
-    return draw(st.fixed_dictionaries({}, optional=each))
+    # Of many, most contradict each other; an order is what codecs speak of as well.
+    some = st.lists(st.sampled_from(list(each)), max_size=2, unique=True)
+    names = draw(st.just(["inner_order"]) | some)
+    return {name: draw(each[name]) for name in names}
 
 
 @st.composite
@@ -49,13 +52,13 @@ def keywords(draw: st.DrawFn) -> dict[str, Any]:
     except (ValueError, ts.MismatchError):
         assume(False)
     optional = {
-        "chunk_layout": st.just(asked),
         "dimension_units": UNITS,
         "fill_value": st.sampled_from([0, 1]),
         "rank": st.just(RANK),
     }
     more = draw(st.fixed_dictionaries({}, optional=optional))
-    return {"dtype": draw(st.sampled_from(TYPES)), "domain": domain, **more}
+    data_type = draw(st.sampled_from(TYPES))
+    return {"dtype": data_type, "domain": domain, "chunk_layout": asked, **more}
 
 
 def named(name: str, **configuration: object) -> dict[str, Any]:
@@ -72,7 +75,7 @@ CODECS = st.sampled_from([
     [named("sharding_indexed", codecs=["bytes", "zstd"], chunk_shape=[8, 1, 4]), "crc32c"],
     [named("transpose", order=[1, 0, 2]), named("sharding_indexed", chunk_shape=[4, 8, 8])],
 ])  # fmt: skip
-METADATA = st.fixed_dictionaries({}, optional={
+METADATA = st.fixed_dictionaries({"codecs": CODECS}, optional={
     "shape": EXTENTS,
     "data_type": st.sampled_from(TYPES),
     "chunk_grid": st.sampled_from([
@@ -80,7 +83,6 @@ METADATA = st.fixed_dictionaries({}, optional={
         named("regular", chunk_shape=[64, 4, 16]),
         named("rectilinear", kind="inline", chunk_shapes=[[[8, 20]], 4, 16]),
     ]),
-    "codecs": CODECS,
     "dimension_names": st.sampled_from([["x", None, "z"], [None] * 3]),
     "chunk_key_encoding": st.just(named("v2", separator="/")),
     "attributes": st.sampled_from([{}, {"a": 1}, {"dimension_units": ["4nm", None, "s"]}]),
