@@ -354,6 +354,17 @@ class TestDurable(FileSuite):
         drive(store, lambda: store.write_values(keys, [None, b"5", None, None]))
         assert done == ["file", "rename", *directories]
 
+    def test_what_is_stored_before_an_error_lasts(self, store, prefix, monkeypatch):
+        os.makedirs(prefix + "b")
+        synced = []
+        monkeypatch.setattr(store_module, "sync_directory", synced.append)
+
+        keys = [prefix + name for name in "abc"]
+        with pytest.raises(FailedPreconditionError, match="directory"):
+            drive(store, lambda: store.write_values(keys, [b"1", b"2", b"3"]))
+
+        assert synced == keys[:1]
+
     def test_a_directory_that_others_removed_meanwhile_needs_no_sync(
         self, store, prefix, monkeypatch
     ):
