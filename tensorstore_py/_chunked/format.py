@@ -273,7 +273,7 @@ class ArrayFormat(DriverSpec, Generic[M]):
         asked = self.asked_schema()
         # What a new array is made of, and what says much, is needed as a whole.
         plain = not self.create and says_type_and_rank(asked.constraints)
-        if not plain or not self.info(asked).is_all_of(asked):
+        if not plain or not self.info(asked).agrees_with(asked):
             self.known_schema()
 
     def new_metadata(self) -> M:

@@ -110,10 +110,10 @@ class ArrayInfo:
         layout, domain = self.layout(schema), self._known_domain(schema)
         return Schema.of(replace(known, chunk_layout=layout.constraints, domain=domain))
 
-    def is_all_of(self, asked: Schema) -> bool:
-        """Whether `constrain` surely finds nothing wrong with a schema of data type and rank.
+    def agrees_with(self, asked: Schema) -> bool:
+        """Whether `constrain` is sure to accept a schema of data type and rank.
 
-        That is so for what most specs say; it is no error where it is not.
+        So it is with what most specs say. Where it is not sure, `constrain` itself tells.
         """
         fill_value, rank = self.fill_value, self._rank
         if self.inner or not says_type_and_rank(asked.constraints):
@@ -239,12 +239,14 @@ class ArrayInfo:
         outer = len(self.shape)
         rank = outer + len(self.inner)
         order = range(outer) if self.inner_order is None else self.inner_order
-        return ChunkLayout(
-            rank=rank,
-            grid_origin=[0] * rank,
-            write_chunk_shape=_extended(self.write_chunk, self.inner),
-            read_chunk_shape=_extended(self.read_chunk, self.inner),
-            inner_order=_extended(order, range(outer, rank)),
+        return ChunkLayout.of(
+            with_array_layout(
+                NO_LAYOUT,
+                rank,
+                write_chunk=_extended(self.write_chunk, self.inner),
+                read_chunk=_extended(self.read_chunk, self.inner),
+                inner_order=_extended(order, range(outer, rank)),
+            )
         )
 
     def _schema(self, domain: IndexDomain, layout: ChunkLayout | None) -> Schema:
@@ -474,7 +476,7 @@ def _check_sizes(
         if sizes is None or None not in sizes:
             continue
         wanted = getattr(asked, name).shape or ()
-        for dim, (size, present) in enumerate(zip(wanted, sizes or (), strict=False)):
+        for dim, (size, present) in enumerate(zip(wanted, sizes, strict=False)):
             if size is not None and present is None:
                 raise MismatchError(
                     f"chunk_layout.{name}: chunks of {size} are asked for in dimension {dim}, "

@@ -461,6 +461,23 @@ class Level:
             raise SpecError(f"expected {self}, but found {describe(value)}")
         return value
 
+    def plain(self, json: object) -> tuple[int, ...] | None:
+        """The integers of a list as JSON has them; None if it is another thing, or one is outside.
+
+        Example:
+            >>> Level(1, 9).plain([3, 4]), Level(1, 9).plain([3, 4.0]), Level(1, 9).plain([0])
+            ((3, 4), None, None)
+        """
+        if type(json) is not list:
+            return None
+        low, high = self.low, self.high
+        for value in json:
+            if type(value) is not int:
+                return None
+            if (low is not None and value < low) or (high is not None and value > high):
+                return None
+        return tuple(json)
+
     def __str__(self) -> str:
         if self.low is not None and self.high is not None:
             return f"an integer from {self.low} to {self.high}"

@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from tensorstore_py._spec.held import Held, is_store, json_of_object
 from tensorstore_py._spec.json_value import describe, freeze
 from tensorstore_py._spec.model import Model
-from tensorstore_py._spec.registry import admits_all, is_built_in
+from tensorstore_py._spec.registry import admits_all
 from tensorstore_py._spec.url import local_url
 from tensorstore_py.errors import SpecError, did_you_mean
 
@@ -83,8 +83,7 @@ def parse_known(
 ) -> T:
     """What `parse` makes of a part of a document, which most of a program's documents share.
 
-    It is remembered for as long as the registry stays as it is, if all that is in it is this
-    package's: what other packages have, they may change.
+    It is remembered for as long as the registry stays as it is.
 
     Args:
         registry: where the names that `json` says are found.
@@ -102,8 +101,7 @@ def parse_known(
     found = parsed.get(key)
     if found is None:
         found = parse(json)
-        models = found if isinstance(found, tuple) else (found,)
-        if len(key) <= _LONGEST and all(is_built_in(type(each)) for each in models):
+        if len(key) <= _LONGEST:
             if len(parsed) >= _REMEMBERED:
                 parsed.clear()
             parsed[key] = found

@@ -26,6 +26,23 @@ def created(path, context, **members):
     return ts.open(spec_of(path, **members), create=True, dtype="uint8", shape=[4], context=context)
 
 
+def calls_of(work):
+    """How many Python calls a piece of work is in this thread, and what it gives."""
+    calls = 0
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        found = work()
+    finally:
+        sys.setprofile(before)
+    return calls, found
+
+
 class TestEachIsItsOwn:
     def test_paths_are_told_apart(self, context):
         arrays = [created(f"a{number}", context).result() for number in range(5)]
@@ -164,18 +181,9 @@ class TestHowMuch:
 
     def test_calls_that_opening_takes(self, specs, context):
         ts.open(specs[0], open=True, context=context).result()
-        calls = 0
-
-        def count(_frame, event, _argument):
-            nonlocal calls
-            calls += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            arrays = [ts.open(each, open=True, context=context).result() for each in specs]
-        finally:
-            sys.setprofile(before)
+        calls, arrays = calls_of(
+            lambda: [ts.open(each, open=True, context=context).result() for each in specs]
+        )
 
         assert len(arrays) == len(specs)
         assert calls / len(specs) < 260
@@ -216,19 +224,8 @@ class TestArraysThatNobodySaw:
         return group
 
     def calls(self, work):
-        """How many Python calls a piece of work is, in this thread."""
-        calls = 0
-
-        def count(_frame, event, _argument):
-            nonlocal calls
-            calls += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            found = work()
-        finally:
-            sys.setprofile(before)
+        """How many Python calls a piece of work is for each array."""
+        calls, found = calls_of(work)
         return calls / self.COUNT, found
 
     @pytest.mark.parametrize(

@@ -89,6 +89,19 @@ METADATA = st.fixed_dictionaries({"codecs": CODECS}, optional={
 })  # fmt: skip
 
 
+def created_and_opened(spec: dict[str, Any], asked: dict[str, Any]) -> ts.TensorStore | None:
+    """The array, opened by what it was created by; None if that is refused."""
+    context = ts.Context()
+    try:
+        created = ts.open(spec, create=True, context=context, **asked).result()
+    except (ts.SpecError, ts.MismatchError):
+        event("refused")
+        return None
+    opened = ts.open(spec, open=True, context=context, **asked).result()
+    assert opened.schema == created.schema
+    return opened
+
+
 @given(stated=METADATA, asked=keywords(), also=st.booleans(), codec=st.none() | CODECS)
 def test_what_metadata_says_opens_with_the_same_metadata(
     stated: dict[str, Any], asked: dict[str, Any], also: bool, codec: list[Any] | None
@@ -102,16 +115,9 @@ def test_what_metadata_says_opens_with_the_same_metadata(
         stated = {"shape": asked["domain"].shape, **stated}
         asked = {"dtype": data_type}
     spec = {"driver": "zarr3", "kvstore": "memory://a/", "metadata": stated}
-    context = ts.Context()
-    try:
-        created = ts.open(spec, create=True, context=context, **asked).result()
-    except (ts.SpecError, ts.MismatchError):
-        event("refused")
+    opened = created_and_opened(spec, asked)
+    if opened is None:
         return
-
-    opened = ts.open(spec, open=True, context=context, **asked).result()
-
-    assert opened.schema == created.schema
     assert opened.dtype == ts.dtype(data_type)
 
 
@@ -121,15 +127,8 @@ def test_what_was_created_opens_with_the_same_constraints(
     driver: str, asked: dict[str, Any]
 ) -> None:
     spec = {"driver": driver, "kvstore": "memory://a/"}
-    context = ts.Context()
-    try:
-        created = ts.open(spec, create=True, context=context, **asked).result()
-    except (ts.SpecError, ts.MismatchError):
-        event("refused")
+    opened = created_and_opened(spec, asked)
+    if opened is None:
         return
-
-    opened = ts.open(spec, open=True, context=context, **asked).result()
-
-    assert opened.schema == created.schema
     assert opened.dtype == ts.dtype(asked["dtype"])
     assert opened.shape == asked["domain"].shape

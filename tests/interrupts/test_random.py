@@ -48,7 +48,8 @@ def interrupted(operation):
     for _ in range(300):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.002 * random.random())
-            while True:
+            until = time.monotonic() + 1  # what is raised as Python drops a weak reference is lost
+            while time.monotonic() < until:
                 operation()
         except Stop:
             pass

@@ -125,8 +125,9 @@ def _as_it_is(value: object) -> object:
 
 
 _StoredType = Annotated[StoredType, PlainValidator(StoredType.parse), JsonForm(_DTYPE_FORM)]
-_Extents = tuple[Annotated[int, Level(0, _LARGEST)], ...]
-_Sizes = tuple[Annotated[int, Level(1, _LARGEST)], ...]
+_EXTENT, _SIZE = Level(0, _LARGEST), Level(1, _LARGEST)
+_Extents = tuple[Annotated[int, _EXTENT], ...]
+_Sizes = tuple[Annotated[int, _SIZE], ...]
 _Version = Annotated[int, PlainValidator(_zarr_format), JsonForm({"const": 2})]
 
 
@@ -278,7 +279,6 @@ class ZarrMetadata(ZarrConstraints, ArrayMetadata):
 
 
 _PLAIN_MEMBERS = frozenset({*_REQUIRED, "dimension_separator"})
-_EXTENT, _SIZE = Level(0, _LARGEST), Level(1, _LARGEST)
 
 
 def _plain_members(json: Mapping[str, object]) -> dict[str, object] | None:
@@ -288,8 +288,8 @@ def _plain_members(json: Mapping[str, object]) -> dict[str, object] | None:
     """
     if not _PLAIN_MEMBERS >= json.keys() >= set(_REQUIRED):
         return None
-    shape, chunks = _plain_sizes(json["shape"], _EXTENT), _plain_sizes(json["chunks"], _SIZE)
-    if shape is None or chunks is None or len(shape) != len(chunks):
+    shape, chunks = _EXTENT.plain(json["shape"]), _SIZE.plain(json["chunks"])
+    if shape is None or chunks is None or not len(shape) == len(chunks) <= _MAX_RANK:
         return None
     version, order, encoded = json["zarr_format"], json["order"], json["dtype"]
     separator = json.get("dimension_separator", ".")
@@ -314,19 +314,6 @@ def _plain_members(json: Mapping[str, object]) -> dict[str, object] | None:
         }
     except (SpecError, OverflowError):
         return None
-
-
-def _plain_sizes(json: object, bound: Level) -> tuple[int, ...] | None:
-    """Sizes as JSON has them; None if they are another thing, or wrong."""
-    if type(json) is not list or len(json) > _MAX_RANK:
-        return None
-    low, high = bound.low, bound.high
-    assert low is not None
-    assert high is not None
-    for size in json:
-        if type(size) is not int or not low <= size <= high:
-            return None
-    return tuple(json)
 
 
 def _plain_fill_value(stored_type: StoredType, json: Mapping[str, object]) -> bytes | None:

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from tensorstore_py.drivers.zarr3.members import json_array, parse_extents, plain_extents
+from tensorstore_py.drivers.zarr3.members import json_array, parse_extents
 from tensorstore_py.errors import SpecError
 from tensorstore_py.plugin.codec import (
     Level,
@@ -133,7 +133,7 @@ class RegularGrid(_Cuts):
         configuration = json["configuration"]
         if type(configuration) is not dict or configuration.keys() != _SIZES:
             return None
-        sizes = plain_extents(configuration["chunk_shape"], _SIZE)
+        sizes = _SIZE.plain(configuration["chunk_shape"])
         if sizes is None or len(sizes) != rank:
             return None
         return _of_scalars().replace(chunk_shape=sizes)  # type: ignore[return-value]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -251,6 +251,7 @@ class StoredType:
             raise error.inside("configuration") if error.path else error from None
 
     @classmethod
+    @lru_cache(maxsize=256)
     def of(cls, data_type: dtype) -> StoredType:
         """The type that new arrays of `data_type` get.
 

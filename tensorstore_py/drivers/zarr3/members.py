@@ -25,7 +25,6 @@ __all__ = [
     "parse_extents",
     "parse_shape",
     "parse_units",
-    "plain_extents",
     "plain_shape",
     "with_units",
     "without_empty_units",
@@ -115,27 +114,10 @@ def parse_extents(json: object, bound: Level) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def plain_extents(json: object, bound: Level) -> tuple[int, ...] | None:
-    """`parse_extents` for a list as JSON has it; None if it is another thing, or wrong.
-
-    Example:
-        >>> plain_extents([3, 4], Level(1, 9)), plain_extents([3, 4.0], Level(1, 9))
-        ((3, 4), None)
-    """
-    if type(json) is not list or len(json) > _MAX_RANK:
-        return None
-    low, high = bound.low, bound.high
-    assert low is not None
-    assert high is not None
-    for extent in json:
-        if type(extent) is not int or not low <= extent <= high:
-            return None
-    return tuple(json)
-
-
 def plain_shape(json: object) -> tuple[int, ...] | None:
-    """`parse_shape` likewise."""
-    return plain_extents(json, _EXTENT)
+    """`parse_shape` for a list as JSON has it; None if it is another thing, or wrong."""
+    shape = _EXTENT.plain(json)
+    return None if shape is None or len(shape) > _MAX_RANK else shape
 
 
 def json_array(json: object) -> list[object] | tuple[object, ...]:

@@ -6,7 +6,6 @@ and resizing are the engine's.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, ClassVar, Self
 
 from tensorstore_py.drivers.zarr3.chain import is_plain
@@ -16,7 +15,7 @@ from tensorstore_py.drivers.zarr3.data_type import StoredType
 from tensorstore_py.drivers.zarr3.element_chain import element_chain
 from tensorstore_py.drivers.zarr3.json_form import METADATA_FORM
 from tensorstore_py.drivers.zarr3.metadata import Zarr3Constraints, Zarr3Metadata
-from tensorstore_py.plugin.codec import CodecChain, JsonForm, dtype
+from tensorstore_py.plugin.codec import CodecChain, JsonForm
 from tensorstore_py.plugin.driver import (
     ArrayInfo,
     ArrayLayout,
@@ -149,10 +148,4 @@ class Zarr3Spec(FieldSpec[Zarr3Metadata]):
         if asked.dtype.name in ("char", "byte"):
             # Bytes of a fixed number add a dimension whose extent only the metadata can say.
             return None
-        return _whole_view(asked.dtype)
-
-
-@lru_cache(maxsize=256)
-def _whole_view(data_type: dtype) -> ElementView:
-    """What is opened of an element of a new array of that type."""
-    return StoredType.of(data_type).view(asked=data_type)
+        return StoredType.of(asked.dtype).view(asked=asked.dtype)

@@ -356,7 +356,7 @@ class TestDurable(FileSuite):
 
     def test_what_is_stored_before_an_error_lasts(self, store, prefix, monkeypatch):
         os.makedirs(prefix + "b")
-        synced = []
+        synced: list[str] = []
         monkeypatch.setattr(store_module, "sync_directory", synced.append)
 
         keys = [prefix + name for name in "abc"]
