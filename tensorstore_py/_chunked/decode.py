@@ -45,12 +45,13 @@ class RowRange(NamedTuple):
 class ChunkDecoder:
     """Decodes chunks of one array, of one shape; waits for nothing but a place to do so."""
 
-    __slots__ = ("_chain", "_copying", "_row_bytes", "_size", "array")
+    __slots__ = ("_chain", "_copying", "_in_parts", "_row_bytes", "_size", "array")
 
     def __init__(self, array: ChunkedArray) -> None:
         self.array = array
         self._chain = array.chain
         self._row_bytes = array.chain.row_bytes
+        self._in_parts = array.chain.part_row_bytes is not None
         self._size = array.chain.chunk.size_bytes
         self._copying = array.limits.copying
 
@@ -80,8 +81,10 @@ class ChunkDecoder:
 
     def _decode(self, cell: Cell, data: Buffer, wanted: Sequence[Wanted]) -> None:
         chain = self._chain
-        note((DECODED, (1, len(data), self._size)))
         try:
+            if self._in_parts and self._decode_part(data, wanted):
+                return
+            note((DECODED, (1, len(data), self._size)))
             if len(wanted) == 1:
                 view, each = wanted[0]
                 if each.whole and view.ndim == len(cell):
@@ -94,6 +97,21 @@ class ChunkDecoder:
                 view[each.position] = chunk[each.inside]
         except CHUNK_FAILURES as error:
             raise self.array.corrupt_chunk(cell, error) from error
+
+    def _decode_part(self, data: Buffer, wanted: Sequence[Wanted]) -> bool:
+        """Decode just the part of a chunk with what is wanted of it, if it has such parts."""
+        low, high = self._chain.chunk.shape[0], 0
+        for _, each in wanted:
+            rows = _rows(each)
+            if rows is None:
+                return False
+            low, high = min(low, rows[0]), max(high, rows[1])
+        chunk = self._chain.decode_part(data, low, high)
+        if chunk is None:
+            return False
+        note((DECODED, (1, len(data), chunk.nbytes)))
+        _copy_rows(chunk, low, wanted)
+        return True
 
     def fill(self, cell: Cell, wanted: Sequence[Wanted]) -> None:
         """Put fill values where a missing chunk would be.
@@ -180,13 +198,10 @@ class ChunkDecoder:
             return None
         placed = []
         for each in wanted:
-            first = each[1].inside[0]
-            if isinstance(first, slice):
-                placed.append((first.start, first.stop, each))
-            elif isinstance(first, int):
-                placed.append((first, first + 1, each))
-            else:
-                return None  # an index array
+            found = _rows(each[1])
+            if found is None:
+                return None
+            placed.append((*found, each))
         placed.sort(key=itemgetter(0))
         ranges: list[RowRange] = []
         for low, high, each in placed:
@@ -221,15 +236,29 @@ class ChunkDecoder:
                         self.fill(cell, wanted)
                         continue
                     note((DECODED, (1, len(data), len(data))))
-                    rows = self._chain.decode_rows(data, high - low)
-                    for view, each in wanted:
-                        first, *others = each.inside
-                        start: int | slice
-                        if isinstance(first, slice):
-                            start = slice(first.start - low, first.stop - low, first.step)
-                        else:
-                            assert isinstance(first, int)
-                            start = first - low
-                        view[each.position] = rows[(start, *others)]
+                    _copy_rows(self._chain.decode_rows(data, high - low), low, wanted)
         except CHUNK_FAILURES as error:
             raise self.array.corrupt_chunk(cell, error) from error
+
+
+def _rows(each: ChunkSlice) -> tuple[int, int] | None:
+    """The range of the first axis that a slice of a chunk is in; None for an index array's."""
+    first = each.inside[0]
+    if isinstance(first, slice):
+        return first.start, first.stop
+    if isinstance(first, int):
+        return first, first + 1
+    return None
+
+
+def _copy_rows(rows: Array, low: int, wanted: Sequence[Wanted]) -> None:
+    """Copy what is wanted of positions of the first axis, from `low` on."""
+    for view, each in wanted:
+        first, *others = each.inside
+        start: int | slice
+        if isinstance(first, slice):
+            start = slice(first.start - low, first.stop - low, first.step)
+        else:
+            assert isinstance(first, int)
+            start = first - low
+        view[each.position] = rows[(start, *others)]

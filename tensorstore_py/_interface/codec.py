@@ -14,7 +14,7 @@ import json as json_module
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ __all__ = [
     "BytesToBytesSpec",
     "ChunkType",
     "CodecModel",
+    "EncodedPart",
     "ForeignCodecModel",
     "TooLargeError",
     "check_characters",
@@ -252,6 +253,8 @@ class BytesToBytes(ABC):
 
     #: Whether decoding gives back the very bytes that were encoded.
     exact: bool = True
+    #: Whether some data have parts that can be decoded without the rest (`part`).
+    has_parts: bool = False
 
     @abstractmethod
     def encode(self, data: Buffer) -> Buffer:
@@ -305,9 +308,39 @@ class BytesToBytes(ABC):
             raise size_error(len(decoded), out.nbytes)
         out[:] = decoded
 
+    def part(self, data: Buffer, size: int, low: int, high: int) -> EncodedPart | None:
+        """What of `data` holds the decoded bytes `[low, high)`; None if that is all of it.
+
+        Formats that compress block by block have such parts. Nothing is wrong with the others:
+        they are decoded as a whole.
+
+        Args:
+            data: the stored form.
+            size: the decoded size in bytes.
+            low: the first byte that is wanted; less than `high`.
+            high: the one after the last; at most `size`.
+
+        Raises:
+            DataLossError: corrupt, or not of `size` bytes.
+        """
+        return None
+
     def encoded_size(self, size: int | None) -> int | None:
         """Encoded size of `size` input bytes, where it does not depend on their values."""
         return None
+
+
+class EncodedPart(NamedTuple):
+    """Stored data that `BytesToBytes` decodes by themselves, to bytes `[low, high)` of the whole.
+
+    Example:
+        >>> EncodedPart(b"ab", 4, 6)
+        EncodedPart(data=b'ab', low=4, high=6)
+    """
+
+    data: Buffer
+    low: int
+    high: int
 
 
 class TooLargeError(DataLossError):

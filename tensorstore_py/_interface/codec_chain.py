@@ -63,6 +63,8 @@ class CodecChain:
         is_light: whether a chunk is small, and to decode it is little more than to copy it.
         row_bytes: the size in bytes of each position of the first axis, where those are stored one
             after the other; None where they are not.
+        part_row_bytes: the same of what is compressed, where the compressor's data have parts that
+            can be decoded without the rest.
 
     Raises:
         SpecError: such chunks are larger than any memory.
@@ -77,6 +79,7 @@ class CodecChain:
     limits: tuple[int | None, ...] = field(init=False, compare=False)
     is_light: bool = field(init=False, compare=False)
     row_bytes: int | None = field(init=False, compare=False)
+    part_row_bytes: int | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         for chunk in (self.chunk, *(codec.encoded for codec in self.to_array)):
@@ -95,9 +98,12 @@ class CodecChain:
         # What compresses makes sizes that depend on the values.
         is_light = size is not None and max(size, self.chunk.size_bytes) <= _LIGHT_BYTES
         object.__setattr__(self, "is_light", is_light)
-        plain = not self.to_array and not self.compressors and bool(self.chunk.size_bytes)
+        plain = not self.to_array and bool(self.chunk.size_bytes)
         row = self.to_bytes.of_rows(1) if plain else None
-        object.__setattr__(self, "row_bytes", None if row is None else row.encoded_size)
+        row_bytes = None if row is None else row.encoded_size
+        in_parts = len(self.compressors) == 1 and self.compressors[0].has_parts
+        object.__setattr__(self, "row_bytes", None if self.compressors else row_bytes)
+        object.__setattr__(self, "part_row_bytes", row_bytes if in_parts else None)
 
     def unpacking(self, unpacked_bytes: int) -> CodecChain:
         """The chain with another limit for data of variable length; in shards, too."""
@@ -166,6 +172,21 @@ class CodecChain:
         rows = self.to_bytes.of_rows(count)
         assert rows is not None
         return rows.decode(data)
+
+    def decode_part(self, data: Buffer, low: int, high: int) -> Array | None:
+        """Positions `[low, high)` of the first axis, as `decode_scratch` gives them.
+
+        None if they take all that is stored, or nearly so.
+        """
+        size, serialized = self.part_row_bytes, self.sizes[0]
+        assert size is not None
+        assert serialized is not None
+        part = self.compressors[0].part(data, serialized, low * size, high * size)
+        if part is None:
+            return None
+        memory = scratch(part.high - part.low)
+        self.compressors[0].decode_into(part.data, memory)
+        return self.decode_rows(memory[low * size - part.low : high * size - part.low], high - low)
 
     def exact(self) -> bool:
         """Whether it is certain that decoding gives back, bit by bit, what was encoded."""

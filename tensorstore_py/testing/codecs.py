@@ -168,6 +168,19 @@ class CodecSuite:
 
             assert_same_bits(array, chain.decode_scratch(bytes(chain.encode(array))))
 
+    def test_a_part_is_what_the_whole_has_there(self, configuration: object) -> None:
+        """Parts that can be decoded by themselves hold what `decode` returns."""
+        for chunk in self.chunks():
+            chain = self.chain(configuration, chunk)
+            if chain.part_row_bytes is None:
+                continue
+            array = sample(chunk)
+            data = bytes(chain.encode(array))
+            for low in range(len(array)):
+                part = chain.decode_part(data, low, low + 1)
+                if part is not None:
+                    assert_same_bits(array[low : low + 1], part)
+
     def test_any_buffer_is_decoded(self, configuration: object) -> None:
         """Bytes, bytearrays and views into something larger are all taken."""
         chain = self.one_chain(configuration)

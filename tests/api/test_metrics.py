@@ -163,6 +163,37 @@ class TestEngine:
         assert found["cache/chunk_cache/reads"] == 6
         assert found["codec/decoded_chunks"] == 6
 
+    def test_of_blosc_chunks_just_the_blocks_that_are_wanted(self):
+        blosc = {"name": "blosc", "configuration": {"cname": "zstd", "blocksize": 4096}}
+        codecs = {"driver": "zarr3", "codecs": ["bytes", blosc]}
+        values = np.arange(2 * 64**3, dtype=np.uint8).reshape(128, 64, 64) // 3
+        array = ts.open(
+            {"driver": "zarr3", "kvstore": "memory://"}, create=True, dtype="uint8",
+            shape=values.shape, chunk_layout=ts.ChunkLayout(chunk_shape=[64] * 3), codec=codecs,
+        ).result()  # fmt: skip
+        array.write(values).result()
+
+        for index, rows in (
+            (5, 1),
+            (np.s_[62:66, 3:9], 4),
+            (np.s_[30:40:3, ::-1], 10),
+            (np.s_[89:69:-1], 20),
+            (np.s_[[3, 9, 4]], 64),  # an index array says nothing of where it ends
+            (np.s_[:, 5], 128),
+        ):
+            with more("/tensorstore/codec/") as found:
+                wanted = array[index].read().result()
+            np.testing.assert_array_equal(wanted, values[index])
+            assert found["decoded_bytes"] == rows * 64 * 64
+
+        with more("/tensorstore/codec/") as found:
+            reads = [array[row, row : row + 9].read() for row in range(0, 24, 2)]
+            parts = [read.result() for read in reads]
+        np.testing.assert_array_equal(
+            parts, [values[row, row : row + 9] for row in range(0, 24, 2)]
+        )
+        assert found["decoded_bytes"] < 64**3
+
     def test_a_cache_pool(self):
         context = ts.Context({"cache_pool": {"total_bytes_limit": 600}})  # two chunks
         array = ts.open(self.SPEC, context=context, recheck_cached_data=False).result()

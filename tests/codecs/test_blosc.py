@@ -1,21 +1,25 @@
 from contextlib import suppress
-from struct import pack_into
+from struct import pack_into, unpack_from
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import tensorstore as wheel
+from hypothesis import event, given
+from hypothesis import strategies as st
 from numcodecs import blosc as theirs
 
 from tensorstore_py.codecs.blosc import Blosc, BloscSpec
 from tensorstore_py.codecs.blosc.snappy import is_snappy, uncompress
 from tensorstore_py.errors import DataLossError, SpecError, UnsupportedError
+from tensorstore_py.plugin.codec import EncodedPart
 from tensorstore_py.plugin.driver import OPAQUE, bind_chain, parse_codec_json, resolve_chain
 from tensorstore_py.testing.codecs import chunk_type
 from tests.codecs.bound import bound as bound_codec
 
 DATA = np.arange(4000, dtype="<u4").tobytes()
+NOISE = np.random.default_rng(0).integers(0, 256, 400_000).astype("u1")
 
 
 def blosc(**members: object) -> Blosc:
@@ -155,6 +159,120 @@ def test_damaged_blocks_never_crash_codec(cname: str) -> None:
         damaged[positions] = random.integers(0, 256, len(positions))
         with suppress(DataLossError):
             codec.decode_into(damaged.tobytes(), out)
+
+
+@given(
+    cname=st.sampled_from(["blosclz", "lz4", "lz4hc", "zlib", "zstd"]),
+    clevel=st.integers(0, 9),
+    shuffle=st.integers(0, 2),
+    typesize=st.sampled_from([1, 2, 3, 8, 17]),
+    blocksize=st.sampled_from([0, 16, 1000, 4096, 30_000]),
+    size=st.integers(1, 400_000),
+    compressible=st.booleans(),
+    draw=st.data(),
+)
+def test_a_part_decodes_to_what_the_whole_has_there(
+    cname: str,
+    clevel: int,
+    shuffle: int,
+    typesize: int,
+    blocksize: int,
+    size: int,
+    compressible: bool,
+    draw: st.DataObject,
+) -> None:
+    values = (np.arange(size) % 97).astype("u1") if compressible else NOISE[:size]
+    codec = blosc(
+        cname=cname, clevel=clevel, shuffle=shuffle, typesize=typesize, blocksize=blocksize
+    )
+    data = codec.encode(values.tobytes())
+    low = draw.draw(st.integers(0, size - 1))
+    high = draw.draw(st.integers(low + 1, size))
+
+    part = codec.part(data, size, low, high)
+
+    event(f"in parts: {part is not None}")
+    if part is not None:
+        assert part.low <= low < high <= part.high
+        assert part.high - part.low < size
+        assert (
+            codec.decode(part.data, part.high - part.low) == values[part.low : part.high].tobytes()
+        )
+
+
+def test_a_part_is_no_more_than_the_blocks_that_hold_it() -> None:
+    data = in_blocks(DATA)  # 3 blocks of 4,096 bytes and one of 3,712
+
+    assert [(part.low, part.high) for part in parts(data, (0, 1), (4095, 4097), (8192, 8193))] == [
+        (0, 4096),
+        (0, 8192),
+        (8192, 12288),
+    ]
+    (end,) = parts(data, (len(DATA) - 1, len(DATA)))
+    assert (end.low, end.high) == (8192, len(DATA))
+    assert blosc().part(data, len(DATA), 0, 8193) is None
+    assert blosc().part(blosc().encode(DATA), len(DATA), 0, 1) is None
+
+
+def in_blocks(data: bytes) -> bytes:
+    """Stored in blocks of 4,096 bytes; not all compressors inside do as they are told."""
+    return blosc(cname="zstd", blocksize=4096).encode(data)
+
+
+def parts(data: bytes, *ranges: tuple[int, int]) -> list[EncodedPart]:
+    found = [blosc().part(data, len(DATA), *each) for each in ranges]
+    return [part for part in found if part is not None]
+
+
+def test_blocks_may_be_stored_in_any_order() -> None:
+    data = in_blocks(DATA)
+    head = 16 + 4 * 4
+    one, two = unpack_from("<2I", data, 16)
+    three = unpack_from("<I", data, 24)[0]
+    swapped = bytearray(data)
+    swapped[head : head + three - two] = data[two:three]
+    swapped[head + three - two : three] = data[one:two]
+    pack_into("<2I", swapped, 16, head + three - two, head)
+
+    (part,) = parts(bytes(swapped), (0, 4096))
+
+    assert blosc().decode(bytes(swapped), len(DATA)) == DATA
+    assert blosc().decode(part.data, 4096) == DATA[:4096]
+
+
+def test_parts_of_damaged_data_never_crash() -> None:
+    random = np.random.default_rng(1)
+    codec = blosc()
+    intact = np.frombuffer(in_blocks(DATA), np.uint8)
+    refused = 0
+    for _ in range(2000):
+        damaged = intact.copy()
+        positions = random.integers(0, 80, random.integers(1, 4))
+        damaged[positions] = random.integers(0, 256, len(positions))
+        low = int(random.integers(0, len(DATA)))
+        try:
+            part = codec.part(damaged.tobytes(), len(DATA), low, low + 1)
+            if part is not None:
+                codec.decode_into(part.data, memoryview(bytearray(part.high - part.low)))
+        except DataLossError:
+            refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize("offset", [0, 31, 2**31, 2**32 - 1])
+def test_an_offset_outside_of_the_blocks_is_data_loss(offset: int) -> None:
+    data = bytearray(in_blocks(DATA))
+    pack_into("<I", data, 20, offset)
+
+    with pytest.raises(DataLossError, match="an offset of a block is outside"):
+        blosc().part(bytes(data), len(DATA), 0, 1)
+
+
+def test_a_part_of_data_of_another_size_is_data_loss() -> None:
+    data = in_blocks(DATA)
+
+    with pytest.raises(DataLossError, match=f"decoded to {len(DATA)} bytes, expected 15999"):
+        blosc().part(data, len(DATA) - 1, 0, 1)
 
 
 def test_a_compressor_that_the_library_lacks_is_named() -> None:

@@ -13,7 +13,8 @@ pool is one global that all callers would wait for.
 from __future__ import annotations
 
 from functools import cache
-from struct import Struct
+from itertools import accumulate, pairwise
+from struct import Struct, pack, unpack_from
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from tensorstore_py.codecs.blosc.snappy import FORMAT_SHIFT, SNAPPY, decode_snappy, is_snappy
@@ -23,11 +24,13 @@ from tensorstore_py.plugin.codec import (
     BytesToBytes,
     BytesToBytesSpec,
     ChunkType,
+    EncodedPart,
     Field,
     Level,
     SizedCodec,
     codec,
     share_numcodecs,
+    size_error,
 )
 
 if TYPE_CHECKING:
@@ -153,6 +156,8 @@ class Blosc(SizedCodec):
         UnsupportedError: the installed library was built without that compressor.
     """
 
+    has_parts = True
+
     def __init__(
         self, *, cname: str, clevel: int, shuffle: int, typesize: int, blocksize: int
     ) -> None:
@@ -199,6 +204,48 @@ class Blosc(SizedCodec):
                 raise DataLossError("corrupt blosc header: more blocks than the data can hold")
         size: int = decoded
         return size
+
+    def part(self, data: Buffer, size: int, low: int, high: int) -> EncodedPart | None:
+        """The blocks that hold the decoded bytes `[low, high)`, behind a header of their own."""
+        stated = self.stated_size(data)
+        if stated != size:
+            raise size_error(stated, size)
+        *head, _, block, encoded = _HEADER.unpack_from(data)
+        memory = memoryview(data)
+        if head[2] & _NOT_COMPRESSED:
+            if 2 * (high - low) > size:
+                return None
+            stored = memory[_HEADER.size + low : _HEADER.size + high]
+            header = _HEADER.pack(*head, high - low, high - low, _HEADER.size + len(stored))
+            return EncodedPart(b"".join((header, stored)), low, high)
+        first, stop, count = low // block, -(-high // block), -(-size // block)
+        if first == size // block and first:
+            # The short block at the end would be read in another way if it were all there is.
+            first -= 1
+        if 2 * (stop - first) > count:
+            return None
+        pieces = _blocks(memory, count, range(first, stop), encoded)
+        start, end = first * block, min(stop * block, size)
+        behind = _HEADER.size + 4 * len(pieces)
+        *offsets, length = accumulate(map(len, pieces), initial=behind)
+        header = _HEADER.pack(*head, end - start, block, length)
+        table = pack(f"<{len(offsets)}I", *offsets)
+        return EncodedPart(b"".join((header, table, *pieces)), start, end)
+
+
+def _blocks(data: memoryview, count: int, wanted: range, end: int) -> list[memoryview]:
+    """Some of the compressed blocks.
+
+    Raises:
+        DataLossError: they are not all behind the offsets.
+    """
+    offsets = unpack_from(f"<{count}I", data, _HEADER.size)
+    # Several threads write blocks in the order in which they have them.
+    ordered = sorted(offsets)
+    if ordered[0] < _HEADER.size + 4 * count or ordered[-1] > end:
+        raise DataLossError("corrupt blosc data: an offset of a block is outside of them")
+    ends = dict(pairwise((*ordered, end)))
+    return [data[offsets[number] : ends[offsets[number]]] for number in wanted]
 
 
 def _not_built_in(cname: str, library: _Library) -> str:
