@@ -29,6 +29,7 @@ from tensorstore_py._interface.codec import (
     CodecModel,
 )
 from tensorstore_py._interface.codec_chain import CodecChain
+from tensorstore_py._runtime.lru_cache import LruCache
 from tensorstore_py._spec.json_value import describe
 from tensorstore_py._spec.model import BeforeValidator, JsonForm, PositiveInt
 from tensorstore_py._spec.registered import parse_known
@@ -280,7 +281,7 @@ def bind_chain(
         >>> len(chain.encode(np.ones((2, 3), "uint16")))
         16
     """
-    return _bind(specs, chunk, member)[0]
+    return _bind(specs, chunk, member).chain
 
 
 def resolve_chain(
@@ -291,7 +292,7 @@ def resolve_chain(
     Args and errors are those of `bind_chain`.
     """
     resolved = []
-    for position, spec, seen in _bind(specs, chunk, member)[1]:
+    for position, spec, seen in _bind(specs, chunk, member).seen:
         with _errors_at(member, position):
             resolved.append(spec.resolved(seen))
     return tuple(resolved)
@@ -305,9 +306,29 @@ class _Seen(NamedTuple):
     chunk: ChunkType
 
 
-def _bind(
-    specs: Sequence[CodecModel], chunk: ChunkType, member: str
-) -> tuple[CodecChain, list[_Seen]]:
+class _Bound(NamedTuple):
+    """A list of codecs that was bound, and what each of them saw."""
+
+    specs: tuple[CodecModel, ...]
+    chain: CodecChain
+    seen: Sequence[_Seen]
+
+
+#: What is bound remembers nothing between calls, so arrays whose chunks are alike share it.
+_bound: LruCache[_Bound] = LruCache(256)
+
+
+def _bind(specs: Sequence[CodecModel], chunk: ChunkType, member: str) -> _Bound:
+    """The list bound to a chunk, once for all that say the same (`parse_known`)."""
+    if chunk.dtype.hasobject or chunk.is_opaque:
+        return _bind_anew(specs, chunk, member)
+    fill = chunk.fill_value
+    # An entry has the specs, so that no others get their identities.
+    key = (*map(id, specs), chunk.shape, chunk.dtype, fill.shape, fill.tobytes())
+    return _bound.get(key, lambda: _bind_anew(specs, chunk, member))
+
+
+def _bind_anew(specs: Sequence[CodecModel], chunk: ChunkType, member: str) -> _Bound:
     stages = split_chain(specs, member)
     seen: list[_Seen] = []
     at = chunk
@@ -332,7 +353,8 @@ def _bind(
             bound = compressor_spec.bind(OPAQUE if compressor_spec.any_size else at)
             compressors.append(_OverBytes(bound) if isinstance(bound, ArrayToBytes) else bound)
         at = OPAQUE
-    return CodecChain(chunk, tuple(to_array), to_bytes, tuple(compressors)), seen
+    chain = CodecChain(chunk, tuple(to_array), to_bytes, tuple(compressors))
+    return _Bound(tuple(specs), chain, seen)
 
 
 class _OverBytes(BytesToBytes):

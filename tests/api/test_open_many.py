@@ -229,7 +229,7 @@ class TestArraysThatNobodySaw:
         return calls / self.COUNT, found
 
     @pytest.mark.parametrize(
-        ("keywords", "most"), [({}, 300), ({"dtype": np.dtype("uint16"), "rank": 2}, 340)]
+        ("keywords", "most"), [({}, 250), ({"dtype": np.dtype("uint16"), "rank": 2}, 290)]
     )
     def test_calls_that_opening_takes(self, group, context, keywords, most):
         path = group.kvstore.path
@@ -251,7 +251,7 @@ class TestArraysThatNobodySaw:
         taken, arrays = self.calls(lambda: [ts.open(url, context=context).result() for url in urls])
 
         assert [array.url for array in arrays] == [f"{url}:" for url in urls]
-        assert taken < 300
+        assert taken < 250
 
     def test_calls_that_listing_takes(self, group):
         taken, found = self.calls(lambda: dict(group.members().result()))
@@ -259,4 +259,4 @@ class TestArraysThatNobodySaw:
         assert {name: array.shape for name, array in found.items()} == {
             f"a{number}": (300 + number, 9) for number in range(self.COUNT)
         }
-        assert taken < 300
+        assert taken < 250

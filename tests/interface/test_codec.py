@@ -2,7 +2,8 @@
 
 import pickle
 import zlib
-from typing import Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -232,6 +233,52 @@ def scratch_memory(size: int) -> memoryview:
     """This thread's scratch memory, as long as `size`."""
     chain = bind_chain(parse_codec_list("zarr3", ["bytes", "zstd"]), chunk_type((size,), "uint8"))
     return chain.decode_scratch(chain.encode(np.zeros(size, "u1"))).data
+
+
+class TestBindingOnce:
+    """Arrays whose chunks are alike share what is bound."""
+
+    CODECS: ClassVar[list] = ["bytes", {"name": "gzip", "configuration": {"level": 1}}]
+
+    def bound(self, codecs: list = CODECS, **chunk: object) -> CodecChain:
+        wanted = chunk_type((4, 6), "uint16")
+        return bind_chain(parse_codec_list("zarr3", codecs), replace(wanted, **chunk))  # type: ignore[arg-type]
+
+    def test_the_same_codecs_for_the_same_chunk(self) -> None:
+        assert self.bound() is self.bound()
+        assert self.bound(codecs=["bytes"]) is not self.bound()
+
+    @pytest.mark.parametrize(
+        "chunk",
+        [
+            {"shape": (6, 4)},
+            {"dtype": np.dtype("int16"), "fill_value": np.zeros((), "int16")},
+            {"fill_value": np.ones((), "uint16")},
+            {"fill_value": np.zeros(6, "uint16")},
+        ],
+        ids=str,
+    )
+    def test_of_another_chunk_it_is_another(self, chunk: dict) -> None:
+        assert self.bound(**chunk) is not self.bound()
+        assert self.bound(**chunk).chunk.shape == chunk.get("shape", (4, 6))
+
+    def test_zeros_of_either_sign_are_two(self) -> None:
+        zeros = [np.array(zero, "float32") for zero in (0.0, -0.0)]
+        chains = [self.bound(dtype=zero.dtype, fill_value=zero) for zero in zeros]
+        assert [np.signbit(chain.chunk.fill_value) for chain in chains] == [False, True]
+
+    def test_what_is_wrong_is_wrong_each_time(self) -> None:
+        for _ in range(2):
+            with pytest.raises(SpecError, match=r"codecs\[1\].*takes an array"):
+                self.bound(codecs=["bytes", TURN])
+
+    def test_objects_are_bound_each_time(self) -> None:
+        fills = [np.array(text, object) for text in ("a", "b")]
+        chains = [
+            self.bound(codecs=["vlen-utf8"], dtype=np.dtype(object), fill_value=fill)
+            for fill in fills
+        ]
+        assert [chain.chunk.fill_value.item() for chain in chains] == ["a", "b"]
 
 
 class TestChain:
