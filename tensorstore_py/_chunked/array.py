@@ -150,7 +150,8 @@ class StoredChunks(ChunkSource):
     Reads give what is stored; `since` some time, then or by now, where the store has cached reads.
     """
 
-    __slots__ = ("_keys", "_since", "inline", "prefix", "store", "width")
+    __slots__ = ("_keys", "_since", "inline", "prefix", "store", "waiting", "width",
+                 "write_width")  # fmt: skip
 
     def __init__(
         self,
@@ -166,6 +167,9 @@ class StoredChunks(ChunkSource):
         self._since = since if isinstance(store, CachedRead) else None
         self.inline = store.inline
         self.width = store.width if width is None else width
+        self.waiting = store.writes_wait
+        # A thread that waits for a device needs no place to compute.
+        self.write_width = store.width if self.waiting else self.width
 
     def on(self, store: KvStore) -> StoredChunks:
         """The same chunks by another way to their store."""

@@ -147,7 +147,7 @@ async def write_from(
 async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
     """Store the chunks as they come."""
     writer = _writer_of(to, source)
-    width, length = to.source.width, writer.run_length(plan)
+    width, length = to.source.write_width, writer.run_length(plan)
     if length:
         await fan_out(
             True,
@@ -156,9 +156,17 @@ async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
             count=-(-plan.count // length),
             width=width,
             step_pieces=length if length > 1 else None,
+            waiting=to.source.waiting,
         )
     else:
-        await fan_out(to.source.inline, plan.slices(), writer.write, count=plan.count, width=width)
+        await fan_out(
+            to.source.inline,
+            plan.slices(),
+            writer.write,
+            count=plan.count,
+            width=width,
+            waiting=to.source.waiting,
+        )
 
 
 def _writer_of(to: Target, source: _Source) -> _ChunkWriter:
@@ -351,7 +359,14 @@ class WriteRequest(PendingBody):
             for change in changes:  # other threads have enough to do, or would not be worth it
                 await self._make(change)
             return
-        await fan_out(source.inline, changes, self._make, count=count, width=source.width)
+        await fan_out(
+            source.inline,
+            changes,
+            self._make,
+            count=count,
+            width=source.write_width,
+            waiting=source.waiting,
+        )
 
     async def _make(self, change: tuple[Cell, PendingWrite]) -> None:
         to = self._to

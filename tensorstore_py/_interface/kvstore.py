@@ -150,6 +150,8 @@ class KvStore(HasExecutionMode, ABC):
     Attributes:
         inline: the execution mode, see the head of this file.
         width: how many operations at a time the store makes good use of, or allows.
+        writes_wait: whether writes wait for a device, so that an inline store makes good use of
+            more threads than there are cores.
         identity: equal for stores whose equal keys are one value, however they were opened; None if
             only their specs can tell.
         metrics: where its operations are counted; None: they are not. Set when it is opened.
@@ -158,6 +160,7 @@ class KvStore(HasExecutionMode, ABC):
 
     inline: bool
     width: int = 64
+    writes_wait: bool = False
     identity: str | None = None
     metrics: StoreMetrics | None = None
     made_of_others: ClassVar[frozenset[str]] = frozenset()

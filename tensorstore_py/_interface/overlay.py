@@ -397,7 +397,8 @@ class Overlay(AtomicUpdate, SegmentedWrite, DirectoryListing, KvStore):
         async def store(key: str) -> None:
             await update(self.base, key, self._staged[key].change)
 
-        await fan_out(self.inline, free, store, count=len(free), width=self.width)
+        waiting = self.base.writes_wait
+        await fan_out(self.inline, free, store, count=len(free), width=self.width, waiting=waiting)
         for key, staged in self._staged.items():
             condition = self._conditions.get(key)
             if condition is None:

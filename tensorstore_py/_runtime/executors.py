@@ -2,6 +2,8 @@
 
     executor       work                                      may wait for
     operations     operations, and helpers of their fan-outs  memory, locks, all below
+    waiters        such helpers, where the steps wait for a   the same
+                   device for a good part of their time
     continuations  what a thread left because of a signal,    the same; as many threads as needed
                    or to begin other work meanwhile
     parts          parts of work that holds memory which      memory of the same operation,
@@ -9,10 +11,10 @@
     computations   plain functions that the loop hands over   nothing
 
 So work that holds what other work waits for always finds a thread. Threads are daemons and start on
-demand, up to `width()` an executor. At exit, submitted work is finished within `EXIT_GRACE_S`; what
-is still running then is abandoned, so that exit never hangs, and work that is submitted later runs
-at once in the thread that submits it, since no thread can be started any more. A forked child
-begins with no threads and empty queues.
+demand, up to `width()` an executor, and `waiting_width()` waiters. At exit, submitted work is
+finished within `EXIT_GRACE_S`; what is still running then is abandoned, so that exit never hangs,
+and work that is submitted later runs at once in the thread that submits it, since no thread can be
+started any more. A forked child begins with no threads and empty queues.
 
 `thread_pool` and `process_pool` make executors of the standard library for one block of code.
 """
@@ -46,10 +48,15 @@ __all__ = [
     "process_pool",
     "submissions",
     "thread_pool",
+    "waiters",
+    "waiting_width",
     "width",
 ]
 
 EXIT_GRACE_S: Final = 30.0
+
+#: Threads that wait for a device, for each that computes.
+_WAITING: Final = 4
 
 
 class _Here(local):
@@ -133,6 +140,11 @@ def width() -> int:
     return _width
 
 
+def waiting_width() -> int:
+    """How many threads work at a time on what mostly waits for a device, at most."""
+    return _WAITING * _width
+
+
 def on_worker() -> bool:
     """Whether this is a thread of an executor."""
     return _here.worker
@@ -152,10 +164,17 @@ def _cores() -> int:
 _here = _Here()
 _width = _cores()
 operations: Final = Executor("worker", width)
+waiters: Final = Executor("waiter", waiting_width)
 continuations: Final = Executor("successor", lambda: sys.maxsize)
 parts: Final = Executor("carrier", width)
 computations: Final = Executor("computer", width)
-_executors = (operations, continuations, parts, computations)  # each may need those after it
+_executors = (
+    operations,
+    waiters,
+    continuations,
+    parts,
+    computations,
+)  # each may need those after it
 
 
 @atexit.register

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tensorstore_py._runtime.awaitable_bridge import loop_waiter
 from tensorstore_py._runtime.execution import Job, current_job, run_inline, run_within
-from tensorstore_py._runtime.executors import Executor, computations, operations, parts
+from tensorstore_py._runtime.executors import (
+    Executor,
+    computations,
+    operations,
+    parts,
+    waiters,
+    waiting_width,
+)
 from tensorstore_py._runtime.executors import width as executor_width
 from tensorstore_py._runtime.interpreter_lock import SHARE_BYTES, interpreter_lock, worth_sharing
 from tensorstore_py._runtime.signals import acquire, give_way, pending
@@ -58,6 +65,7 @@ async def fan_out(
     step_bytes: int | None = None,
     step_pieces: int | None = None,
     awaited: bool = False,
+    waiting: bool = False,
 ) -> None:
     """Run `work(step)` for every step, in no promised order, several at a time.
 
@@ -73,13 +81,15 @@ async def fan_out(
             to be shared out: steps are then done alone until they take long enough. By default
             steps of some KiB are such pieces, and others are not.
         awaited: workers may be waiting for this very work, so help comes from other threads.
+        waiting: inline steps wait for a device for a good part of their time, so that more of them
+            are done at a time than there are cores, by threads of their own.
 
     Raises:
         Whatever the first failing step raised; steps not begun by then are dropped.
     """
     wide = min(count, executor_width() if width is None else width)
     if inline:
-        wide = min(wide, executor_width())
+        wide = min(wide, waiting_width() if waiting else executor_width())
         if step_bytes is not None:
             wide = min(wide, max(1, count * step_bytes // SHARE_BYTES))
             if step_pieces is None and step_bytes < _SHORT_BYTES:
@@ -88,7 +98,8 @@ async def fan_out(
             await _alone(steps, work)
             return
         drain = _Drain(iter(steps), work, count, wide)
-        await drain.run(parts if awaited else operations, step_pieces)
+        helpers = waiters if waiting else parts if awaited else operations
+        await drain.run(helpers, step_pieces)
     elif wide <= 1:
         for step in steps:
             await work(step)

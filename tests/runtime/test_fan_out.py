@@ -46,6 +46,30 @@ def test_the_first_error_stops_the_rest(inline):
     assert len(seen) < 200
 
 
+def test_what_waits_for_a_device_is_done_by_more_threads_than_there_are_cores():
+    together = threading.Barrier(2 * width())
+
+    async def work(_step):
+        together.wait(60)
+
+    count = 2 * width()
+    start(
+        True, lambda: fan_out(True, range(count), work, count=count, width=count, waiting=True)
+    ).result()
+
+
+def test_of_a_store_that_allows_fewer_no_more_wait_at_a_time():
+    inside, most = [], []
+
+    async def work(step):
+        inside.append(step)
+        most.append(len(inside))
+        inside.remove(step)
+
+    start(True, lambda: fan_out(True, range(99), work, count=99, width=1, waiting=True)).result()
+    assert max(most) == 1
+
+
 def test_alone_nothing_runs_after_an_error():
     seen: list[int] = []
 

@@ -83,7 +83,7 @@ class FileStore(FileReads, BulkWrite, SegmentedWrite, Splice):
     ) -> None:
         super().__init__(mode=mode, retries=retries, concurrency=concurrency)
         locking = FileIoLocking() if locking is None else locking
-        self._sync = sync
+        self._sync = self.writes_wait = sync
         self._mode = locking.mode
         self._timeout_s = locking.acquire_timeout.seconds
 

@@ -1,12 +1,15 @@
 import os
 import re
 import stat
+import threading
 from contextlib import nullcontext
 from functools import partial
 
+import numpy as np
 import pytest
 import tensorstore as reference
 
+import tensorstore_py as ts
 from tensorstore_py.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -31,6 +34,7 @@ from tensorstore_py.plugin.kvstore import (
     ThreadLimiter,
 )
 from tensorstore_py.testing import KvStoreSuite, drive
+from tests.runtime.processes import width
 
 VALUE = b"0123456789"
 
@@ -863,3 +867,27 @@ def test_a_trouble_while_it_splices_may_pass(tmp_path, monkeypatch):
 
     assert shown(tmp_path) == {"a": b"new23"}
     assert len(slept) == 1
+
+
+def test_chunks_wait_for_the_disk_side_by_side(tmp_path, monkeypatch):
+    """By more threads than there are cores: who waits encodes nothing."""
+    count = 2 * width()
+    array = ts.open(
+        {"driver": "zarr3", "kvstore": f"file://{tmp_path}/"}, create=True, dtype="uint16",
+        shape=[256 * count, 64, 64], chunk_layout=ts.ChunkLayout(chunk_shape=[256, 64, 64]),
+        context=ts.Context({"file_io_concurrency": {"limit": count}}),
+    ).result()  # fmt: skip
+    together, fsync = threading.Barrier(count), os.fsync
+    left = iter(range(count))
+
+    def fsync_with_others(fd):
+        if stat.S_ISREG(os.fstat(fd).st_mode) and next(left, None) is not None:
+            together.wait(60)
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync_with_others)
+    values = np.arange(np.prod(array.shape)).astype("uint16").reshape(array.shape)
+    array.write(values).result()
+
+    assert next(left, None) is None
+    np.testing.assert_array_equal(array.read().result(), values)
