@@ -33,14 +33,17 @@ __all__ = ["Attempt", "body_bytes", "retries_of"]
 _HTTP = "/tensorstore/http/"
 
 
-#: How an attempt went: milliseconds, bytes sent, status, bytes received; status 0: no response.
-_Ended: TypeAlias = tuple[float, int, int, int]
+#: How an attempt went: when it ended, milliseconds, bytes sent, status, bytes received; status 0:
+#: no response.
+_Ended: TypeAlias = tuple[float, float, int, int, int]
 
 
 class _Attempts(Metric):
-    """What is counted of attempts; a note is None for one that begins, else how it went.
+    """What is counted of attempts; a note is when one began, or how it went.
 
-    All of it in two notes: a note for each number takes as long as to parse the response.
+    All of it in two notes: a note for each number takes as long as to parse the response. An
+    attempt may begin on one thread and end on another, whose notes come in any order: so both say
+    when.
     """
 
     def __init__(self) -> None:
@@ -58,16 +61,19 @@ class _Attempts(Metric):
             self._time_ms, self._codes,
         )  # fmt: skip
 
-    def add(self, notes: Sequence[_Ended | None]) -> None:
-        self._active.add([1 if ended is None else -1 for ended in notes])
-        ends = [ended for ended in notes if ended is not None]
-        self._started.add([len(notes) - len(ends)])
+    def add(self, notes: Sequence[_Ended | float]) -> None:
+        ends = [ended for ended in notes if isinstance(ended, tuple)]
+        begins = [began for began in notes if not isinstance(began, tuple)]
+        # What ends when another begins is under way with it.
+        moments = sorted([*((began, -1) for began in begins), *((end[0], 1) for end in ends)])
+        self._active.add([-change for _, change in moments])
+        self._started.add([len(begins)])
         if not ends:
             return
         self._completed.add([len(ends)])
-        self._time_ms.add([elapsed_ms for elapsed_ms, _, _, _ in ends])
-        self._sent.add([sent for _, sent, _, _ in ends])
-        answered = [(status, received) for _, _, status, received in ends if status]
+        self._time_ms.add([elapsed_ms for _, elapsed_ms, _, _, _ in ends])
+        self._sent.add([sent for _, _, sent, _, _ in ends])
+        answered = [(status, received) for _, _, _, status, received in ends if status]
         if answered:
             self._received.add([received for _, received in answered])
             self._codes.add([str(status) for status, _ in answered])
@@ -82,7 +88,6 @@ class _Attempts(Metric):
 
 
 _ATTEMPTS: Final = register(_Attempts())
-_BEGUN: Final = (_ATTEMPTS, None)
 _verbose: Final = verbose_flag("http_transport")
 _retries: dict[str, Counter] = {}
 
@@ -111,7 +116,7 @@ class Attempt:
 
     def __enter__(self) -> Self:
         self._began = perf_counter()
-        note(_BEGUN)
+        note((_ATTEMPTS, self._began))
         return self
 
     def __exit__(
@@ -120,11 +125,12 @@ class Attempt:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        elapsed_ms = 1000 * (perf_counter() - self._began)
+        ended = perf_counter()
+        elapsed_ms = 1000 * (ended - self._began)
         request, response = self._request, self.response
         status, received = (0, 0) if response is None else (response.status, len(response.body))
         sent = 0 if request.body is None else body_bytes(request.body)
-        note((_ATTEMPTS, (elapsed_ms, sent, status, received)))
+        note((_ATTEMPTS, (ended, elapsed_ms, sent, status, received)))
         if _verbose.level >= 0:
             failed = "" if kind is None else kind.__name__
             said = failed if response is None else f"{status}, {received} bytes"

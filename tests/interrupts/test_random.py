@@ -42,15 +42,18 @@ used()
 before = descriptors()
 random.seed(7)
 
+def attempt(operation):
+    signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.002 * random.random())
+    until = time.monotonic() + 1  # what is raised as Python drops a weak reference is lost
+    while time.monotonic() < until:
+        operation()
+
 def interrupted(operation):
     "Whether what three hundred signals left behind has settled."
     signal.signal(signal.SIGALRM, stop)
     for _ in range(300):
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.002 * random.random())
-            until = time.monotonic() + 1  # what is raised as Python drops a weak reference is lost
-            while time.monotonic() < until:
-                operation()
+            attempt(operation)
         except Stop:
             pass
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
