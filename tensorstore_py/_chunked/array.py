@@ -150,8 +150,7 @@ class StoredChunks(ChunkSource):
     Reads give what is stored; `since` some time, then or by now, where the store has cached reads.
     """
 
-    __slots__ = ("_keys", "_since", "inline", "prefix", "store", "waiting", "width",
-                 "write_width")  # fmt: skip
+    __slots__ = ("_keys", "_since", "inline", "prefix", "store", "width")
 
     def __init__(
         self,
@@ -167,9 +166,12 @@ class StoredChunks(ChunkSource):
         self._since = since if isinstance(store, CachedRead) else None
         self.inline = store.inline
         self.width = store.width if width is None else width
-        self.waiting = store.writes_wait
+
+    @property
+    def write_width(self) -> int:
+        """How many writes in flight it makes good use of."""
         # A thread that waits for a device needs no place to compute.
-        self.write_width = store.width if self.waiting else self.width
+        return self.store.width if self.store.writes_wait else self.width
 
     def on(self, store: KvStore) -> StoredChunks:
         """The same chunks by another way to their store."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChunkDecoder", "RowRange"]
 
-#: Ranges of rows are fetched instead of the whole chunk if they are so many times smaller.
+#: Rows are fetched, or decoded, instead of the whole chunk if they are so many times fewer.
 _MUCH_LESS: Final = 2
 
 
@@ -106,6 +106,8 @@ class ChunkDecoder:
             if rows is None:
                 return False
             low, high = min(low, rows[0]), max(high, rows[1])
+        if _MUCH_LESS * (high - low) > self._chain.chunk.shape[0]:
+            return False
         chunk = self._chain.decode_part(data, low, high)
         if chunk is None:
             return False

@@ -156,7 +156,7 @@ async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
             count=-(-plan.count // length),
             width=width,
             step_pieces=length if length > 1 else None,
-            waiting=to.source.waiting,
+            waiting=to.source.store.writes_wait,
         )
     else:
         await fan_out(
@@ -165,7 +165,7 @@ async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
             writer.write,
             count=plan.count,
             width=width,
-            waiting=to.source.waiting,
+            waiting=to.source.store.writes_wait,
         )
 
 
@@ -365,7 +365,7 @@ class WriteRequest(PendingBody):
             self._make,
             count=count,
             width=source.write_width,
-            waiting=source.waiting,
+            waiting=source.store.writes_wait,
         )
 
     async def _make(self, change: tuple[Cell, PendingWrite]) -> None:

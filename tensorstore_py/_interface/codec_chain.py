@@ -64,7 +64,7 @@ class CodecChain:
         row_bytes: the size in bytes of each position of the first axis, where those are stored one
             after the other; None where they are not.
         part_row_bytes: the same of what is compressed, where the compressor's data have parts that
-            can be decoded without the rest.
+            can be decoded without the rest, and chunks are large enough for it.
 
     Raises:
         SpecError: such chunks are larger than any memory.
@@ -101,7 +101,9 @@ class CodecChain:
         plain = not self.to_array and bool(self.chunk.size_bytes)
         row = self.to_bytes.of_rows(1) if plain else None
         row_bytes = None if row is None else row.encoded_size
-        in_parts = len(self.compressors) == 1 and self.compressors[0].has_parts
+        # To look for parts of a small chunk takes longer than they save.
+        large = self.chunk.size_bytes > _LIGHT_BYTES
+        in_parts = large and len(self.compressors) == 1 and self.compressors[0].has_parts
         object.__setattr__(self, "row_bytes", None if self.compressors else row_bytes)
         object.__setattr__(self, "part_row_bytes", row_bytes if in_parts else None)
 

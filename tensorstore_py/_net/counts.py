@@ -64,9 +64,8 @@ class _Attempts(Metric):
     def add(self, notes: Sequence[_Ended | float]) -> None:
         ends = [ended for ended in notes if isinstance(ended, tuple)]
         begins = [began for began in notes if not isinstance(began, tuple)]
-        # What ends when another begins is under way with it.
-        moments = sorted([*((began, -1) for began in begins), *((end[0], 1) for end in ends)])
-        self._active.add([-change for _, change in moments])
+        moments = [*((began, False) for began in begins), *((each[0], True) for each in ends)]
+        self._active.add([-1 if ended else 1 for _, ended in sorted(moments)])
         self._started.add([len(begins)])
         if not ends:
             return

@@ -168,13 +168,8 @@ waiters: Final = Executor("waiter", waiting_width)
 continuations: Final = Executor("successor", lambda: sys.maxsize)
 parts: Final = Executor("carrier", width)
 computations: Final = Executor("computer", width)
-_executors = (
-    operations,
-    waiters,
-    continuations,
-    parts,
-    computations,
-)  # each may need those after it
+#: Each may need those after it.
+_executors = (operations, waiters, continuations, parts, computations)
 
 
 @atexit.register

@@ -90,10 +90,6 @@ CODECS: dict[str, list[object]] = {
     "big": [{"name": "bytes", "configuration": {"endian": "big"}}],
     "gzip": ["bytes", {"name": "gzip", "configuration": {"level": 1}}],
     "blosc": [{"name": "transpose", "configuration": {"order": "F"}}, "bytes", "blosc"],
-    "blocks": [
-        "bytes",
-        {"name": "blosc", "configuration": {"cname": "zstd", "blocksize": 128}},
-    ],
     "zstd": ["bytes", "zstd", "crc32c"],
 }
 

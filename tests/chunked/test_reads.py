@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tensorstore_py as ts
 from tensorstore_py import AbortedError, DataLossError, NotFoundError, ResourceExhaustedError
@@ -438,3 +440,37 @@ class TestPartsOfRawChunks:
         store.reset()
         assert array[3].read().result().tolist() == [12, 13, 14, 15]
         assert store.reads == {"a/c/0/0": 1}
+
+
+IN_BLOCKS = ["bytes", {"name": "blosc", "configuration": {"cname": "zstd", "blocksize": 4096}}]
+LARGE = (np.arange(150 * 48 * 64) // 7).astype("uint16").reshape(150, 48, 64)
+
+
+@pytest.fixture(scope="module", params=["chunks", "shards"])
+def in_blocks(request):
+    """An array whose chunks are large, and made of blocks."""
+    codecs = IN_BLOCKS if request.param == "chunks" else sharding([60, 40, 64], IN_BLOCKS)
+    chunks = (60, 40, 64) if request.param == "chunks" else (120, 80, 64)
+    opened = Opened(LARGE.shape, chunks, "uint16", codecs)
+    opened.write(LARGE)
+    assert opened.array.chain.part_row_bytes or request.param == "shards"
+    return opened
+
+
+def ends(size):
+    return st.tuples(st.integers(0, size - 1), st.integers(1, size)).map(sorted)
+
+
+@given(
+    rows=ends(150),
+    columns=ends(48),
+    step=st.sampled_from([1, 2, 7, -1, -3]),
+    row=st.none() | st.integers(0, 149),
+)
+def test_of_chunks_made_of_blocks_any_part_is_what_was_written(in_blocks, rows, columns, step, row):
+    first = row if row is not None else slice(*rows)
+    view = in_blocks.identity[first, slice(*columns)]
+    expected = LARGE[first, slice(*columns)]
+    if row is None:
+        view, expected = view[::step], expected[::step]
+    np.testing.assert_array_equal(in_blocks.read(view), expected)

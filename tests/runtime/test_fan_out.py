@@ -59,15 +59,21 @@ def test_what_waits_for_a_device_is_done_by_more_threads_than_there_are_cores():
 
 
 def test_of_a_store_that_allows_fewer_no_more_wait_at_a_time():
-    inside, most = [], []
+    together, lock = threading.Barrier(2), threading.Lock()
+    inside, most, first = 0, 0, iter(range(2))
 
-    async def work(step):
-        inside.append(step)
-        most.append(len(inside))
-        inside.remove(step)
+    async def work(_step):
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        if next(first, None) is not None:
+            together.wait(60)
+        with lock:
+            inside -= 1
 
-    start(True, lambda: fan_out(True, range(99), work, count=99, width=1, waiting=True)).result()
-    assert max(most) == 1
+    start(True, lambda: fan_out(True, range(98), work, count=98, width=2, waiting=True)).result()
+    assert most == 2
 
 
 def test_alone_nothing_runs_after_an_error():
