@@ -167,12 +167,6 @@ class StoredChunks(ChunkSource):
         self.inline = store.inline
         self.width = store.width if width is None else width
 
-    @property
-    def write_width(self) -> int:
-        """How many writes in flight it makes good use of."""
-        # A thread that waits for a device needs no place to compute.
-        return self.store.width if self.store.writes_wait else self.width
-
     def on(self, store: KvStore) -> StoredChunks:
         """The same chunks by another way to their store."""
         return StoredChunks(store, self.prefix, self._keys, self.width)

@@ -66,6 +66,9 @@ _MOST_CHUNKS: Final = 256
 #: How many shapes of chunks a write remembers the writers of.
 _SHAPES: Final = 1024
 
+#: Chunks of so many bytes take about as long to encode as to wait for a disk.
+_WAITED_FOR: Final = 4 * 2**20
+
 
 class Target(NamedTuple):
     """What is written to.
@@ -147,7 +150,8 @@ async def write_from(
 async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
     """Store the chunks as they come."""
     writer = _writer_of(to, source)
-    width, length = to.source.write_width, writer.run_length(plan)
+    length = writer.run_length(plan)
+    width, waiting = _in_flight(to)
     if length:
         await fan_out(
             True,
@@ -156,7 +160,7 @@ async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
             count=-(-plan.count // length),
             width=width,
             step_pieces=length if length > 1 else None,
-            waiting=to.source.store.writes_wait,
+            waiting=waiting,
         )
     else:
         await fan_out(
@@ -165,8 +169,20 @@ async def _write_each(to: Target, plan: Plan, source: _Source) -> None:
             writer.write,
             count=plan.count,
             width=width,
-            waiting=to.source.store.writes_wait,
+            waiting=waiting,
         )
+
+
+def _in_flight(to: Target) -> tuple[int, bool]:
+    """How many chunks to store at a time, and whether that is mostly to wait for a device.
+
+    A thread that waits needs no place to compute. What it stores is in memory meanwhile, and large
+    chunks take longer to encode than to wait for.
+    """
+    source, size = to.source, to.array.chain.chunk.size_bytes
+    if source.store.writes_wait and size <= _WAITED_FOR:
+        return source.store.width, True
+    return source.width, False
 
 
 def _writer_of(to: Target, source: _Source) -> _ChunkWriter:
@@ -359,13 +375,14 @@ class WriteRequest(PendingBody):
             for change in changes:  # other threads have enough to do, or would not be worth it
                 await self._make(change)
             return
+        width, waiting = _in_flight(to)
         await fan_out(
             source.inline,
             changes,
             self._make,
             count=count,
-            width=source.write_width,
-            waiting=source.store.writes_wait,
+            width=width,
+            waiting=waiting,
         )
 
     async def _make(self, change: tuple[Cell, PendingWrite]) -> None:
