@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from tensorstore_py._api import blockwise, transfer
 from tensorstore_py._chunked import array, modify, read
 from tensorstore_py._interface import crc32c, overlay
+from tensorstore_py._net.counts import _Attempts
 from tensorstore_py._net.pool import close_pool
 from tensorstore_py._plan import call, homes, steps
 from tensorstore_py._runtime import executors, fan_out, metrics
@@ -43,6 +44,7 @@ __all__ = [
     "looks_for_packages_again",
     "metrics",
     "operations",
+    "points_of_requests",
     "registries",
     "run_inline",
     "set_block_bytes",
@@ -181,3 +183,10 @@ def operations():
     calls = {name: function.__module__ for name, function in functions.items()}
     kinds = {kind: opener.__module__ for kind, (opener, _) in steps._openers.items()}
     return (calls, homes.CALLS), (kinds, homes.STEPS)
+
+
+def points_of_requests(notes):
+    """What is told of requests after these notes, by the last part of each metric's name."""
+    attempts = _Attempts()
+    attempts.add(notes)
+    return {each.name.rpartition("/")[2]: each.points for each in attempts.collect()}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorstore_py._net.counts import _Attempts
+from tests.internals import points_of_requests
 
 ENDED = (1.0, 0, 200, 5)  # how long it took, bytes sent, status, bytes received
 
@@ -18,11 +18,8 @@ ENDED = (1.0, 0, 200, 5)  # how long it took, bytes sent, status, bytes received
     ],
 )
 def test_how_many_are_under_way_is_told_by_time(notes: list, most: int) -> None:
-    attempts = _Attempts()
+    found = points_of_requests(notes)
 
-    attempts.add(notes)
-
-    found = {each.name.rpartition("/")[2]: each.points for each in attempts.collect()}
     ended = sum(isinstance(each, tuple) for each in notes)
     begun = len(notes) - ended
     assert (found["active"][0].value, found["active"][0].most) == (begun - ended, most)
